@@ -1,0 +1,50 @@
+# The one list of commands. Everything runs in .venv, which is made from pyproject.toml and constraints.txt alone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?= ../shared/data
+
+.PHONY: help install demo test lint types layers check format bench bench-quality bench-cold clean
+
+help:  ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .
+	touch $@
+
+install: $(VENV)/installed  ## Make .venv with rse and all that tests need
+
+demo: install  ## Index sample_docs/ and answer two queries
+	$(BIN)/rse ingest sample_docs
+	@echo
+	$(BIN)/rse query --preset precision "What must I do before I climb the mast?"
+	@echo
+	$(BIN)/rse query --limit 2 "How did revenue change from 2024 to 2025?"
+	@echo
+	@echo "The index lies in .rse; ask more with: $(BIN)/rse query \"...\""
+
+test: install  ## Run all tests
+	$(BIN)/python -m pytest
+
+lint: install  ## Check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install  ## Check types
+	$(BIN)/mypy
+
+layers: install  ## Check that each layer imports only what stands below it
+	$(BIN)/lint-imports
+
+check: lint types layers test  ## All that CI runs
+
+format: install  ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) .rse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""What the ports stand for: files, models and the store."""

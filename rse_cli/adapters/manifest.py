@@ -1,0 +1,374 @@
+"""The store's folder: its manifest, its ``.gitignore``, its lock, and how it is found."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rse_cli.errors import StoreError
+from rse_cli.ports import ModelIdentity
+
+FORMAT_VERSION = 1
+"""Raised when a store written by an older version can't be read any more."""
+
+STORE_NAME = ".rse"
+"""The folder that a root holds, as ``.git`` does."""
+
+TABLE_FOLDER = "chunks.lance"
+MANIFEST_NAME = "manifest.json"
+DRAFT_NAME = "manifest.json.new"
+"""One name for all writers, since they hold the lock; what a kill leaves is written over."""
+
+LOCK_NAME = "lock"
+IGNORE_NAME = ".gitignore"
+IGNORE_TEXT = "*\n"
+
+LOCK_SECONDS = 60.0
+"""How long a writer waits for another: enough for a small ingest to end, not for somebody to think that all hangs."""
+
+POLL_SECONDS = 0.1
+"""How often a waiting writer tries again: short beside an ingest, long beside a system call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingIdentity:
+    """How texts were cut: what must agree between two ingests.
+
+    Parameters
+    ----------
+    version : int
+        Version of the chunking rules.
+    chunk_chars : int
+        Characters above which a chunk is split.
+    headers : str
+        How strongly a header weighs in a chunk's vector.
+    """
+
+    version: int
+    chunk_chars: int
+    headers: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStatistics:
+    """The statistics of one version of the table, kept so that a query need not add them up.
+
+    Parameters
+    ----------
+    table_version : int
+        The version they were taken from; they say nothing about any other.
+    n_chunks : int
+        All chunks.
+    mean_lengths : mapping of int to float
+        For each k the mean number of terms within ±k chunks.
+    """
+
+    table_version: int
+    n_chunks: int
+    mean_lengths: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A path that was ingested, with the filters of that time, so that the same files can be looked at again.
+
+    Parameters
+    ----------
+    path : str
+        Relative to the root, POSIX form; empty for the root itself.
+    selection : mapping of str to object
+        The filters by name, as JSON holds them.
+    """
+
+    path: str
+    selection: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a store says about itself.
+
+    Parameters
+    ----------
+    root : str
+        The folder that paths are relative to: relative to the store where the store lies inside it, else absolute.
+    model : ModelIdentity
+        The model of the vectors.
+    backend : str
+        What encodes for it: ``numpy`` or ``sentence-transformers``.
+    chunking : ChunkingIdentity
+        How the texts were cut.
+    statistics : StoredStatistics or None
+        None before the first commit.
+    sources : tuple of Source
+        What was ingested, sorted by path; none lies inside another.
+    format_version : int
+        See `FORMAT_VERSION`.
+    """
+
+    root: str
+    model: ModelIdentity
+    backend: str
+    chunking: ChunkingIdentity
+    statistics: StoredStatistics | None = None
+    sources: tuple[Source, ...] = ()
+    format_version: int = FORMAT_VERSION
+
+
+def find_store(start: Path) -> Path | None:
+    """Return the ``.rse`` folder of `start` or of its nearest ancestor that has one, as git finds its own.
+
+    Parameters
+    ----------
+    start : Path
+        A folder, or a file in one.
+
+    Returns
+    -------
+    Path or None
+        None where no ancestor holds a store.
+    """
+    here = start.resolve()
+    return next((f / STORE_NAME for f in (here, *here.parents) if (f / STORE_NAME).is_dir()), None)
+
+
+def locate_root(store: Path, manifest: Manifest) -> Path:
+    """Return the absolute folder that the paths in the store at `store` are relative to."""
+    return (store.resolve() / manifest.root).resolve()
+
+
+def describe_root(store: Path, root: Path) -> str:
+    """Return `root` as a manifest holds it: relative to a store inside it, so that both can move together."""
+    store, root = store.resolve(), root.resolve()
+    return Path(os.path.relpath(root, store)).as_posix() if store.is_relative_to(root) else str(root)
+
+
+def create_manifest(
+    store: Path,
+    root: Path,
+    model: ModelIdentity,
+    backend: str,
+    chunking: ChunkingIdentity,
+    *,
+    rebuild: bool = False,
+    timeout: float = LOCK_SECONDS,
+) -> Manifest:
+    """Begin an empty index: make the store's folder and its manifest, under the lock.
+
+    Parameters
+    ----------
+    store : Path
+        A new or empty folder, or what a store (even a half-made one) left.
+    root : Path
+        The folder that paths will be relative to.
+    model, backend, chunking
+        See `Manifest`.
+    rebuild : bool
+        Whether an index that is there already is dropped.
+    timeout : float
+        Seconds to wait for another writer.
+
+    Returns
+    -------
+    Manifest
+        As the store holds it: where another process was faster with the same index, that one's.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds anything that isn't a store's, can't be written or locked, or without `rebuild` holds
+        another index.
+    """
+    prepare_folder(store)
+    manifest = Manifest(describe_root(store, root), model, backend, chunking)
+    with lock_store(store, timeout):
+        if not rebuild and (store / MANIFEST_NAME).exists():
+            present = read_manifest(store)
+            if not is_same_index(present, manifest):
+                raise StoreError(f"another index was made at {store}: run the command again")
+            return present
+        # In this order a kill in between leaves an empty index, never a table under a manifest of another model.
+        try:
+            if (store / TABLE_FOLDER).exists():
+                shutil.rmtree(store / TABLE_FOLDER)
+        except OSError as error:
+            raise StoreError(f"can't empty the store {store}: {_explain_os_error(error)}") from error
+        write_manifest(store, manifest)
+    return manifest
+
+
+def is_same_index(one: Manifest, other: Manifest) -> bool:
+    """Tell whether both manifests are of one index, whatever its state."""
+    return replace(one, statistics=None, sources=()) == replace(other, statistics=None, sources=())
+
+
+def add_sources(store: Path, sources: Sequence[Source]) -> None:
+    """Note what was ingested; a source takes the place of those at its path and below.
+
+    The caller holds the lock.
+    """
+    manifest = read_manifest(store)
+    kept = [
+        old
+        for old in manifest.sources
+        if not any(not new.path or old.path == new.path or old.path.startswith(f"{new.path}/") for new in sources)
+    ]
+    together = tuple(sorted([*kept, *sources], key=lambda source: source.path))
+    if together != manifest.sources:
+        write_manifest(store, replace(manifest, sources=together))
+
+
+def prepare_folder(store: Path) -> None:
+    """Make the store's folder with its ``.gitignore``, so that it can be locked.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds anything that isn't a store's, or can't be made.
+    """
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER}
+        foreign = sorted(p.name for p in store.iterdir() if p.name not in ours)
+        ignore = store / IGNORE_NAME
+        if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
+            foreign.append(IGNORE_NAME)
+        if foreign:
+            # A `.gitignore` of `*` in somebody's own folder would hide their work from git.
+            raise StoreError(f"{store} holds other files ({foreign[0]}): give --store a new or empty folder")
+        ignore.write_text(IGNORE_TEXT, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"can't make a store at {store}: {_explain_os_error(error)}") from error
+
+
+def read_manifest(store: Path) -> Manifest:
+    """Read what the store at `store` says about itself.
+
+    Raises
+    ------
+    StoreError
+        If there is no store, it isn't one, or another version made it; says what to run.
+    """
+    try:
+        content = (store / MANIFEST_NAME).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        if store.exists() and not store.is_dir():
+            raise StoreError(f"{store} is not a store but a file: give --store a folder") from None
+        raise StoreError(f"no index at {store}: run `rse ingest`") from None
+    except OSError as error:
+        raise StoreError(f"can't read the store {store}: {_explain_os_error(error)}") from error
+    try:
+        data = json.loads(content)
+        version = data["format_version"]
+        if version == FORMAT_VERSION:
+            return _parse_manifest(data)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{store} is not a store, or a damaged one: rebuild with `rse ingest --rebuild`") from error
+    raise StoreError(f"{store} was made by another version of rse: rebuild with `rse ingest --rebuild`")
+
+
+def write_manifest(store: Path, manifest: Manifest) -> None:
+    """Put `manifest` in place in one step: a reader sees the old one or the new one, a kill leaves one of them.
+
+    Every writer must hold the lock.
+
+    Raises
+    ------
+    StoreError
+        If the folder can't be written.
+    """
+    text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False) + "\n"
+    try:
+        draft = store / DRAFT_NAME
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(store / MANIFEST_NAME)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"can't write the store {store}: {_explain_os_error(error)}") from error
+
+
+@contextmanager
+def lock_store(store: Path, timeout: float) -> Iterator[None]:
+    """Hold the store at `store` for writing; the system releases the lock when the process ends, however it ends.
+
+    Parameters
+    ----------
+    store : Path
+        An existing folder.
+    timeout : float
+        Seconds to wait for another writer.
+
+    Raises
+    ------
+    StoreError
+        If the lock file can't be opened, or another process still holds it after `timeout`; names that process.
+    """
+    try:
+        # Python makes descriptors that started programs don't inherit, so no worker keeps the lock alive.
+        descriptor = os.open(store / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise StoreError(f"can't lock the store {store}: {_explain_os_error(error)}") from error
+    try:
+        _wait_for_lock(descriptor, store, timeout)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int, store: Path, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
+                raise StoreError(f"the store {store} is being written by process {holder}: try again later") from None
+            time.sleep(POLL_SECONDS)
+        except OSError as error:
+            raise StoreError(f"can't lock the store {store}: {_explain_os_error(error)}") from error
+        else:
+            return
+
+
+def _parse_manifest(data: dict[str, Any]) -> Manifest:
+    """Build a manifest from JSON; anything that doesn't fit raises one of the errors that a bad mapping raises."""
+    root, backend = data["root"], data["backend"]
+    if not isinstance(root, str) or not isinstance(backend, str):
+        raise TypeError("root and backend are texts")
+    model = ModelIdentity(**_expect_mapping(data["model"]))
+    chunking = ChunkingIdentity(**_expect_mapping(data["chunking"]))
+    if not isinstance(model.dimension, int) or model.dimension < 1:
+        raise ValueError("a vector has at least one dimension")
+    statistics = None
+    if data["statistics"] is not None:
+        stored = _expect_mapping(data["statistics"])
+        means = {int(k): float(v) for k, v in _expect_mapping(stored["mean_lengths"]).items()}
+        statistics = StoredStatistics(int(stored["table_version"]), int(stored["n_chunks"]), means)
+    sources = tuple(Source(str(one["path"]), _expect_mapping(one["selection"])) for one in data.get("sources", ()))
+    return Manifest(root, model, backend, chunking, statistics, sources)
+
+
+def _expect_mapping(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("not a mapping")
+    return value
+
+
+def _explain_os_error(error: OSError) -> str:
+    return error.strerror or str(error)

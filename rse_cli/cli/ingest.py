@@ -1,0 +1,62 @@
+"""``rse ingest``: bring the index in line with the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def ingest(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders; default: the current folder.")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Only files that match; repeatable.")
+    ] = None,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Leave these out; repeatable.")] = None,
+    hidden: Annotated[bool | None, typer.Option("--hidden", help="Also names that begin with a dot.")] = None,
+    no_ignore: Annotated[bool | None, typer.Option("--no-ignore", help="Don't read .gitignore and .rseignore.")] = None,
+    max_size: Annotated[str | None, typer.Option(metavar="SIZE", help="Leave out larger files (50MB).")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME|DIR", help="Model of a new index, by name or folder (all-MiniLM-L6-v2).")
+    ] = None,
+    chunk_chars: Annotated[int | None, typer.Option(metavar="N", help="Longest chunk of a new index (300).")] = None,
+    headers: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Weight of headings in a new index: normal, strong or none.")
+    ] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Drop the index and make it anew.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 if a file can't be read.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only say what would be done.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name every file on stderr.")] = False,
+) -> int:
+    """Index files and folders, or bring the index up to date: unchanged files cost next to nothing."""
+    from rse_cli.cli.ingesting import IngestFlags, run_ingest
+    from rse_cli.cli.summary import report_ingest
+
+    flags = IngestFlags(
+        choice={
+            "include": include,
+            "exclude": exclude,
+            "hidden": hidden,
+            "no_ignore": no_ignore,
+            "max_size": max_size,
+            "model": model,
+            "chunk_chars": chunk_chars,
+            "headers": headers,
+        },
+        store=store,
+        rebuild=rebuild,
+        dry_run=dry_run,
+        progress=not quiet,
+        verbose=verbose,
+    )
+    result = run_ingest(paths or [Path()], flags)
+    report_ingest(result, as_json=json, quiet=quiet, verbose=verbose)
+    return 2 if strict and result.summary.skipped else 0

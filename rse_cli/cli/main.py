@@ -1,0 +1,94 @@
+"""The application: its subcommands, and what becomes of errors, signals and closed pipes."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from rse_cli.cli import ingest, query, status
+from rse_cli.cli.output import discard_stdout, flush_streams, say
+from rse_cli.errors import RseError
+
+EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
+
+app = typer.Typer(
+    name="rse",
+    help="Index folders and answer queries with segments: runs of adjacent chunks as long as the evidence says.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ingest")(ingest.ingest)
+app.command("query")(query.query)
+app.command("status")(status.status)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"rse {version('rse-cli')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Index folders and answer queries with segments: runs of adjacent chunks as long as the evidence says."""
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived; a BaseException, so that no handler of errors takes it for one."""
+
+
+def _on_terminate(_number: int, _frame: object) -> NoReturn:
+    raise _Terminated
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; one line on stderr says what went wrong."""
+    import click
+
+    signal.signal(signal.SIGTERM, _on_terminate)
+    try:
+        code = typer.main.get_command(app).main(list(arguments), prog_name="rse", standalone_mode=False)
+        flush_streams()
+    except click.exceptions.NoArgsIsHelpError as fault:
+        say(fault.format_message())
+        return EXIT_ERROR
+    except click.ClickException as fault:
+        context = getattr(fault, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        say(f"rse: {fault.format_message().rstrip('.')}{hint}")
+        return EXIT_ERROR
+    except (KeyboardInterrupt, click.Abort):
+        say("rse: interrupted; what was finished is kept")
+        return EXIT_INTERRUPTED
+    except _Terminated:
+        say("rse: terminated; what was finished is kept")
+        return EXIT_TERMINATED
+    except RseError as fault:
+        say(f"rse: {fault}")
+        return EXIT_ERROR
+    except BrokenPipeError:
+        discard_stdout()
+        return EXIT_OK
+    except Exception:
+        return _report_bug()
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _report_bug() -> int:
+    import traceback
+
+    traceback.print_exc(file=sys.stderr)
+    say("rse: this is a bug in rse; please report it with the lines above")
+    return EXIT_ERROR

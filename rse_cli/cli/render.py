@@ -1,0 +1,150 @@
+"""Answers as rich text and as plain lines. Pure: a function of the answer and the width."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rse_cli.cli.output import make_visible, make_visible_line
+from rse_cli.core.lexical import find_term_spans
+from rse_cli.pipeline.query import Answer, Segment
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+INDENT = "  "
+
+
+def locate_segment(segment: Segment) -> str:
+    """Return where a segment lies: ``path:12-18`` by lines, ``path p. 3-4`` by pages, else the path.
+
+    Parameters
+    ----------
+    segment : Segment
+        A segment of an answer.
+    """
+    path = make_visible_line(segment.path)
+    if segment.start_line is not None:
+        return f"{path}:{_format_range(segment.start_line, segment.end_line)}"
+    if segment.start_page is not None:
+        return f"{path} p. {_format_range(segment.start_page, segment.end_page)}"
+    return path
+
+
+def _format_range(first: int, last: int | None) -> str:
+    return str(first) if last in (None, first) else f"{first}-{last}"
+
+
+def describe_answer(answer: Answer, method: str) -> str:
+    """Return the line that closes an answer: ``2 segments · 1,310 characters · confidence 0.97 · rse/balanced``."""
+    count = len(answer.segments)
+    chars = sum(len(segment.text) for segment in answer.segments)
+    return (
+        f"{count} segment{'' if count == 1 else 's'} · {chars:,} characters · "
+        f"confidence {answer.confidence:.2f} · {method}"
+    )
+
+
+def describe_miss(answer: Answer) -> str:
+    """Return the line that says why nothing was found, with the nearest miss."""
+    miss = answer.nearest_miss
+    if miss is None:
+        return "nothing found: no document to choose from"
+    words = " ".join(make_visible_line(miss.text[:200]).replace("␊", " ").split())
+    quote = words if len(words) <= 60 else words[:59].rstrip() + "…"
+    return (
+        f"nothing found (confidence {answer.confidence:.2f}); nearest miss: {locate_segment(miss)} “{quote}”; "
+        "--min-confidence 0 shows it"
+    )
+
+
+def measure_width() -> int:
+    """Return the terminal's width in cells, ``COLUMNS`` first, 80 where there is none."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+
+def print_segments(answer: Answer, *, colour: bool, width: int | None) -> str:
+    """Return all segments as the text that goes to stdout, with a blank line between two."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    buffer = StringIO()
+    console = Console(
+        file=buffer,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        width=10_000,
+        legacy_windows=False,
+    )
+    for at, text in enumerate(render_segments(answer, width)):
+        buffer.write("\n" if at else "")
+        console.print(text, soft_wrap=True, end="", highlight=False, markup=False, emoji=False)
+    return buffer.getvalue()
+
+
+def render_segments(answer: Answer, width: int | None) -> list[Text]:
+    """Return each segment as a text of its heading line and its passage, matching terms marked.
+
+    Parameters
+    ----------
+    answer : Answer
+        What was found.
+    width : int or None
+        Cells to wrap passages to; None leaves lines as they are.
+    """
+    return [
+        render_segment(segment, [answer.request.queries[at].terms for at in segment.queries], width)
+        for segment in answer.segments
+    ]
+
+
+def render_segment(segment: Segment, terms: Sequence[Sequence[str]], width: int | None) -> Text:
+    """Return one segment: where it lies, its section and score, then its text, indented."""
+    from rich.text import Text
+
+    head = Text(end="")
+    head.append(locate_segment(segment), style="bold magenta")
+    if segment.section:
+        head.append(f"  {make_visible_line(segment.section)}", style="cyan")
+    head.append(f"  {segment.score:.2f}\n", style="dim")
+    body = Text(make_visible(segment.text).strip("\n").rstrip())
+    wanted = {term for query in terms for term in query}
+    for start, end in find_term_spans(body.plain, wanted):
+        body.stylize("bold yellow", start, end)
+    for line in wrap_passage(body, width):
+        head.append(INDENT if line.plain else "")
+        head.append_text(line)
+        head.append("\n")
+    return head
+
+
+def wrap_passage(body: Text, width: int | None) -> list[Text]:
+    """Split a passage into lines, wrapped to `width` less the indent where one is given."""
+    from rich.console import Console
+
+    lines = list(body.split("\n", allow_blank=True))
+    if width is None:
+        return lines
+    measure = Console(width=width, color_system=None, legacy_windows=False)
+    return [
+        part for line in lines for part in (line.wrap(measure, max(20, width - len(INDENT))) if line.plain else [line])
+    ]
+
+
+def render_plain(answer: Answer) -> str:
+    """Return the lines of each segment as ``path:line: text``, or ``path:p3: text`` for documents with pages."""
+    lines = []
+    for segment in answer.segments:
+        path = make_visible_line(segment.path)
+        # `start_line` is that of the first line with words, so white space before it is left out.
+        for offset, line in enumerate(make_visible(segment.text.lstrip()).rstrip().split("\n")):
+            place = ""
+            if segment.start_line is not None:
+                place = f"{segment.start_line + offset}:"
+            elif segment.start_page is not None:
+                place = f"p{segment.start_page}:"
+            if line.strip():
+                lines.append(f"{path}:{place} {line}")
+    return "\n".join(lines) + "\n" if lines else ""

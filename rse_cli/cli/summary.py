@@ -1,0 +1,150 @@
+"""What ``ingest`` and ``status`` report, as lines and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rse_cli.adapters.manifest import Manifest
+from rse_cli.cli.ingesting import IngestResult
+from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
+from rse_cli.cli.wiring import open_index, survey_sources
+from rse_cli.pipeline.freshness import Staleness
+from rse_cli.pipeline.ingest import PROBLEM_STATUSES, explain
+from rse_cli.ports import FileRecord
+
+SCHEMA_VERSION = 1
+COUNTED = ("new", "changed", "unchanged", "removed", "skipped")
+
+
+def report_ingest(result: IngestResult, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+    """Print what an ingest did: one line on stdout, what was skipped on stderr."""
+    summary = result.summary
+    if as_json:
+        write_bytes(dump_json(_describe_ingest(result)))
+        return
+    if quiet:
+        return
+    counts = " · ".join(f"{name} {len(getattr(summary, name)):,}" for name in COUNTED)
+    write_result(f"{'would be: ' if result.dry_run else ''}{counts}\n")
+    if result.dry_run or verbose:
+        for name in ("new", "changed", "removed"):
+            for path in getattr(summary, name):
+                (write_result if result.dry_run else say)(f"{name} {make_visible_line(path)}" + "\n" * result.dry_run)
+    for path, reason in summary.skipped:
+        say(f"skipped {make_visible_line(path)}: {make_visible_line(reason)}")
+
+
+def _describe_ingest(result: IngestResult) -> dict[str, Any]:
+    summary = result.summary
+    lists = {name: sorted(getattr(summary, name)) for name in ("new", "changed", "removed")}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "store": str(result.folder),
+        "root": str(result.root),
+        "dry_run": result.dry_run,
+        **lists,
+        "unchanged": len(summary.unchanged),
+        "skipped": [{"path": path, "reason": reason} for path, reason in summary.skipped],
+        "stats": {"encoded": summary.encoded, "reused": summary.reused},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What an index holds, and how far the files have moved on."""
+
+    folder: Path
+    root: Path
+    manifest: Manifest
+    records: tuple[FileRecord, ...]
+    n_bytes: int
+    staleness: Staleness
+
+
+def measure_status(store: str | None) -> Status:
+    """Look at the index and at the files that it was made from."""
+    index = open_index(store)
+    records = tuple(index.store.snapshot().files())
+    n_bytes = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
+    staleness = survey_sources(index, records, confirm_bytes=None)
+    return Status(index.folder, index.root, index.manifest, records, n_bytes, staleness)
+
+
+def report_status(status: Status, *, as_json: bool) -> None:
+    """Print the state of the index."""
+    if as_json:
+        write_bytes(dump_json(_describe_status(status)))
+        return
+    model, chunking = status.manifest.model, status.manifest.chunking
+    counts = _count_files(status.records)
+    others = "".join(f" · {name} {count:,}" for name, count in counts.items() if name != "indexed" and count)
+    rows = [
+        ("root", str(status.root)),
+        ("store", f"{status.folder} ({_format_bytes(status.n_bytes)})"),
+        ("files", f"{len(status.records):,}{others}"),
+        ("chunks", f"{sum(record.n_chunks for record in status.records):,}"),
+        ("characters", f"{sum(record.n_chars for record in status.records):,}"),
+        ("model", f"{model.name} ({model.dimension} dimensions, {status.manifest.backend})"),
+        ("chunking", f"at most {chunking.chunk_chars} characters, headers {chunking.headers}"),
+        ("changed", _format_staleness(status.staleness)),
+    ]
+    for name, value in rows:
+        write_result(f"{name:<11}{make_visible_line(value)}\n")
+    for record in _list_failures(status.records):
+        write_result(f"{'failed':<11}{make_visible_line(record.path)}: {make_visible_line(explain(record))}\n")
+
+
+def _describe_status(status: Status) -> dict[str, Any]:
+    model, chunking = status.manifest.model, status.manifest.chunking
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "store": str(status.folder),
+        "root": str(status.root),
+        "format_version": status.manifest.format_version,
+        "model": model.name,
+        "dimension": model.dimension,
+        "backend": status.manifest.backend,
+        "chunk_chars": chunking.chunk_chars,
+        "headers": chunking.headers,
+        "files": len(status.records),
+        "files_by_status": _count_files(status.records),
+        "chunks": sum(record.n_chunks for record in status.records),
+        "chars": sum(record.n_chars for record in status.records),
+        "bytes": status.n_bytes,
+        "failures": [
+            {"path": record.path, "status": record.status, "reason": record.reason}
+            for record in _list_failures(status.records)
+        ],
+        "stale": status.staleness.count > 0,
+        "new": list(status.staleness.new),
+        "changed": list(status.staleness.changed),
+        "removed": list(status.staleness.removed),
+    }
+
+
+def _count_files(records: Sequence[FileRecord]) -> dict[str, int]:
+    names = ("indexed", "empty", "binary", *PROBLEM_STATUSES)
+    return {name: sum(record.status == name for record in records) for name in names}
+
+
+def _list_failures(records: Sequence[FileRecord]) -> list[FileRecord]:
+    return [record for record in records if record.status in PROBLEM_STATUSES]
+
+
+def _format_staleness(staleness: Staleness) -> str:
+    if not staleness.count:
+        return "nothing since the index was made"
+    counts = f"new {len(staleness.new):,} · changed {len(staleness.changed):,} · removed {len(staleness.removed):,}"
+    return f"{counts} since the index was made; run `rse ingest`"
+
+
+def _format_bytes(count: int) -> str:
+    size, unit = float(count), "B"
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"

@@ -1,0 +1,13 @@
+"""Settings from flags, the environment and files."""
+
+from rse_cli.config.settings import (
+    DEFAULT_MODELS,
+    KEYS,
+    PROJECT_FILE,
+    Key,
+    Settings,
+    choose_store,
+    load_settings,
+)
+
+__all__ = ["DEFAULT_MODELS", "KEYS", "PROJECT_FILE", "Key", "Settings", "choose_store", "load_settings"]

@@ -1,0 +1,120 @@
+"""What a setting can be: how it is read from TOML or a flag, and from the text of a variable or ``--set``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+"""Decimal units as in SI, binary ones as in IEC 80000-13."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of value.
+
+    Parameters
+    ----------
+    expects : str
+        What to write after "must be".
+    read : callable
+        Takes a value of any type and returns the setting.
+    parse : callable
+        The same for a text.
+
+    Both raise `ValueError` for what they don't expect.
+    """
+
+    expects: str
+    read: Callable[[Any], Any]
+    parse: Callable[[str], Any]
+
+
+def make_whole(least: int | None = None) -> Kind:
+    """Return the kind of whole numbers, from `least` up."""
+
+    def read(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or (least is not None and value < least):
+            raise ValueError(value)
+        return value
+
+    expects = "a whole number" + ("" if least is None else f" of at least {least}")
+    return Kind(expects, read, lambda text: read(int(text)))
+
+
+def make_number(least: float = -math.inf, most: float = math.inf) -> Kind:
+    """Return the kind of finite numbers in [least, most]."""
+
+    def read(value: Any) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise ValueError(value)
+        if not (math.isfinite(value) and least <= value <= most):
+            raise ValueError(value)
+        return float(value)
+
+    expects = "a number" if least == -math.inf else f"a number from {least} to {most}"
+    return Kind(expects, read, lambda text: read(float(text)))
+
+
+def make_choice(*names: str) -> Kind:
+    """Return the kind that is one of some names."""
+
+    def read(value: Any) -> str:
+        if value not in names:
+            raise ValueError(value)
+        return str(value)
+
+    return Kind(f"{', '.join(names[:-1])} or {names[-1]}", read, read)
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError(value)
+    return value
+
+
+def _read_texts(value: Any) -> tuple[str, ...]:
+    """Take one text for a list of one."""
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list | tuple):
+        raise ValueError(value)
+    return tuple(_read_text(each) for each in values)
+
+
+def _read_flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(value)
+    return value
+
+
+def _parse_flag(text: str) -> bool:
+    """Take what git takes for a boolean variable."""
+    word = text.lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("0", "false", "no", "off"):
+        return False
+    raise ValueError(text)
+
+
+def _read_size(value: Any) -> int:
+    """Take bytes, or a text with a unit."""
+    if isinstance(value, str):
+        match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMG]I?)?B?", value.strip().upper())
+        if not match:
+            raise ValueError(value)
+        value = int(float(match[1]) * _UNITS[match[2] or ""])
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(value)
+    return value
+
+
+WHOLE = make_whole()
+NUMBER = make_number()
+TEXT = Kind("a text", _read_text, _read_text)
+TEXTS = Kind("a list of texts", _read_texts, lambda text: _read_texts([part.strip() for part in text.split(",")]))
+FLAG = Kind("true or false", _read_flag, _parse_flag)
+SIZE = Kind("a number of bytes, or a text such as 50MB", _read_size, _read_size)

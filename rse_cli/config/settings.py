@@ -1,0 +1,285 @@
+"""Settings: flag > environment > the project's rse.toml > the user's file > default.
+
+Sections and keys are spelled like the flags and the keys of ``--set``. Nothing that a file says is executed, and a
+project's file can't choose a model from outside the project unless the user has named that model too.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import reprlib
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rse_cli.config.files import SettingsFile, locate_user_file, read_file
+from rse_cli.config.kinds import FLAG, NUMBER, SIZE, TEXT, TEXTS, WHOLE, Kind, make_choice, make_number, make_whole
+from rse_cli.errors import ConfigError, UsageError
+
+PROJECT_FILE = "rse.toml"
+
+DEFAULT_MODELS = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
+"""The names of the model that comes with the package; any other one is a matter of trust."""
+
+_MAX_FAULTS = 20
+"""More than anyone mends at once, and still a message that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A setting: what it takes, what holds without it, and whether only the user's own file may have it."""
+
+    kind: Kind
+    default: Any = None
+    user_only: bool = False
+
+
+KEYS: Mapping[str, Mapping[str, Key]] = {
+    "ingest": {
+        "model": Key(TEXT, DEFAULT_MODELS[0]),
+        "trusted_models": Key(TEXTS, (), user_only=True),
+        # Below this there is no room between the shortest chunk and the longest.
+        "chunk_chars": Key(make_whole(80), 300),
+        "headers": Key(make_choice("normal", "strong", "none"), "normal"),
+        "include": Key(TEXTS, ()),
+        "exclude": Key(TEXTS, ()),
+        "hidden": Key(FLAG, False),
+        "no_ignore": Key(FLAG, False),
+        "max_size": Key(SIZE, 50_000_000),
+    },
+    "query": {
+        "preset": Key(make_choice("precision", "balanced", "find_all"), "balanced"),
+        "max_chars": Key(make_whole(1)),
+        "fill": Key(FLAG, False),
+        "limit": Key(make_whole(1)),
+        "min_confidence": Key(make_number(0, 1)),
+        "path": Key(TEXTS, ()),
+        "type": Key(TEXTS, ()),
+        "method": Key(TEXT, "rse"),
+    },
+}
+"""Keys of the sections that aren't a method's. None as default: the command decides."""
+
+_METHOD_KINDS: Mapping[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, str: TEXT}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for a command.
+
+    Parameters
+    ----------
+    ingest, query : dict
+        Every key of the section, defaults included; lists are tuples of str.
+    methods : dict of dict
+        Per method the parameters that were set; those left out have the preset's value.
+    sources : dict of (str, str) to str
+        Per section and key where the value comes from: ``"--model"``, ``"RSE_MODEL"``, ``"rse.toml line 3"``,
+        ``"default"``.
+    """
+
+    ingest: dict[str, Any]
+    query: dict[str, Any]
+    methods: dict[str, dict[str, Any]]
+    sources: dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """Values with their source by section and key, the strongest last, and the faults found on the way."""
+
+    keys: Mapping[str, Mapping[str, Key]]
+    values: dict[tuple[str, str], tuple[Any, str]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def get(self, section: str, key: str) -> tuple[Any, str]:
+        """Return the strongest value so far and its source, or the default."""
+        return self.values.get((section, key), (self.keys[section][key].default, "default"))
+
+    def take(self, section: str, key: str, value: Any, source: str, from_text: bool = False) -> None:
+        """Check a value and keep it in place of weaker ones."""
+        kind = self.keys[section][key].kind
+        try:
+            self.values[section, key] = (kind.parse(value) if from_text else kind.read(value)), source
+        except ValueError:
+            self.faults.append(f"{source}: {key} must be {kind.expects}, not {reprlib.repr(value)}")
+
+
+def load_settings(
+    root: Path | None,
+    environ: Mapping[str, str],
+    flags: Mapping[str, Any],
+    method_keys: Mapping[str, Mapping[str, type]],
+    check_model: bool = True,
+) -> Settings:
+    """Put the settings of a command together.
+
+    Parameters
+    ----------
+    root : Path or None
+        The folder that may hold the project's ``rse.toml``; None for no project.
+    environ : mapping
+        The environment: ``RSE_`` and the key in capitals for every key of ``[ingest]`` and ``[query]``, lists with
+        commas; ``XDG_CONFIG_HOME`` and ``HOME`` for the user's file. An empty variable counts as none.
+    flags : mapping
+        By key. None or an empty list: not given. Under ``set`` the texts ``key=value`` of ``--set``, which go to the
+        chosen method.
+    method_keys : mapping
+        Per method its parameters with their types (bool, int, float or str).
+    check_model : bool
+        Whether the model will be used, so that one from outside the project must be refused.
+
+    Returns
+    -------
+    Settings
+        With every value checked.
+
+    Raises
+    ------
+    ConfigError
+        For files and variables; all faults at once, each with its file and line.
+    UsageError
+        For flags alone.
+    """
+    collected = _Collected(_list_keys(method_keys))
+    user_path = locate_user_file(environ)
+    user = read_file(user_path, str(user_path), None, collected.faults) if user_path else None
+    project = read_file(root / PROJECT_FILE, PROJECT_FILE, root, collected.faults) if root else None
+    if user:
+        _take_file(collected, user, is_users=True)
+    trusted = {collected.get("ingest", "model")[0], *collected.get("ingest", "trusted_models")[0]}
+    if project:
+        _take_file(collected, project, is_users=False)
+    for section, key in _list_pairs(KEYS):
+        variable = f"RSE_{key.upper()}"
+        if environ.get(variable) and not KEYS[section][key].user_only:
+            collected.take(section, key, environ[variable], variable, from_text=True)
+    before = len(collected.faults)
+    _take_flags(collected, flags)
+    of_flags = len(collected.faults) - before
+    if root and check_model:
+        _check_model(collected, root, trusted, user_path)
+    if faults := collected.faults:
+        more = [f"and {len(faults) - _MAX_FAULTS} more"] if len(faults) > _MAX_FAULTS else []
+        raise (UsageError if len(faults) == of_flags else ConfigError)("; ".join(faults[:_MAX_FAULTS] + more))
+    return _make_settings(collected, method_keys)
+
+
+def choose_store(flag: str | None, environ: Mapping[str, str]) -> Path | None:
+    """Return the store that ``--store`` or ``RSE_STORE`` names, or None to look for one; no file can name it."""
+    given = flag or environ.get("RSE_STORE")
+    return Path(given).expanduser() if given else None
+
+
+def _list_keys(method_keys: Mapping[str, Mapping[str, type]]) -> dict[str, Mapping[str, Key]]:
+    """Add the methods' sections to the table of keys."""
+    methods = {
+        method: {key: Key(_METHOD_KINDS[kind]) for key, kind in types.items()} for method, types in method_keys.items()
+    }
+    return {**KEYS, **methods}
+
+
+def _list_pairs(keys: Mapping[str, Mapping[str, Key]]) -> list[tuple[str, str]]:
+    return [(section, key) for section, names in keys.items() for key in names]
+
+
+def _take_file(collected: _Collected, file: SettingsFile, is_users: bool) -> None:
+    """Take the values of a file, and note every section, key and value that can't be used."""
+    for section, table in file.content.items():
+        if section not in collected.keys:
+            place = file.name_place(section)
+            collected.faults.append(f"{place}: {_explain_unknown(collected.keys, section, isinstance(table, dict))}")
+        elif not isinstance(table, dict):
+            collected.faults.append(f"{file.name_place(section)}: [{section}] must be a section")
+        else:
+            _take_section(collected, file, section, table, is_users)
+
+
+def _take_section(
+    collected: _Collected, file: SettingsFile, section: str, table: dict[str, Any], is_users: bool
+) -> None:
+    """Take the values of one section."""
+    keys = collected.keys[section]
+    for key, value in table.items():
+        place = file.name_place(section, key)
+        if key not in keys:
+            elsewhere = [other for other, names in collected.keys.items() if key in names]
+            hint = f"; it belongs under [{elsewhere[0]}]" if elsewhere else _suggest(key, keys)
+            collected.faults.append(f"{place}: unknown key {key!r} in [{section}]{hint}")
+        elif keys[key].user_only and not is_users:
+            collected.faults.append(f"{place}: {key} is for the user's own file, not for a project")
+        else:
+            collected.take(section, key, value, place)
+
+
+def _explain_unknown(keys: Mapping[str, Mapping[str, Key]], name: str, is_section: bool) -> str:
+    """Say what is wrong with a name at the top level."""
+    if name == "store":
+        return "a file can't choose the store: use --store or RSE_STORE"
+    if is_section:
+        return f"unknown section {name!r}{_suggest(name, keys)}"
+    sections = [section for section, names in keys.items() if name in names]
+    hint = f"; it belongs under [{sections[0]}]" if sections else ", and keys belong in a section such as [query]"
+    return f"unknown key {name!r} outside of a section{hint}"
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    """Name the nearest known spelling, if one is near."""
+    spellings = {key.replace("-", "_"): key for key in known}
+    near = difflib.get_close_matches(name.replace("-", "_").lower(), spellings, 1)
+    return f"; did you mean {spellings[near[0]]!r}?" if near else ""
+
+
+def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:
+    """Take what was given on the command line."""
+    section_of = {key: section for section, key in _list_pairs(KEYS)}
+    for key, value in flags.items():
+        if key != "set" and value is not None and value not in ([], ()):
+            collected.take(section_of[key], key, value, f"--{key.replace('_', '-')}")
+    method = collected.get("query", "method")[0]
+    known = collected.keys.get(method, {}) if method not in KEYS else {}
+    for text in flags.get("set") or ():
+        key, equals, value = text.partition("=")
+        if not equals:
+            collected.faults.append(f"--set takes key=value, not {text!r}")
+        elif key not in known:
+            collected.faults.append(f"--set: the method {method} has no parameter {key!r}{_suggest(key, known)}")
+        else:
+            collected.take(method, key, value, "--set", from_text=True)
+
+
+def _check_model(collected: _Collected, root: Path, trusted: Collection[str], user_path: Path | None) -> None:
+    """Refuse a model that only the project's file names, unless it is the default one or lies in the project."""
+    model, source = collected.get("ingest", "model")
+    if not source.startswith(PROJECT_FILE) or model in DEFAULT_MODELS:
+        return
+    # os.path, since it takes a name that is no path at all for a folder that isn't there.
+    folder = os.path.realpath(root / model)
+    if os.path.isdir(folder) and Path(folder).is_relative_to(os.path.realpath(root)):  # noqa: PTH112
+        collected.values["ingest", "model"] = (folder, source)
+    elif model not in trusted:
+        collected.faults.append(
+            f"{source}: the model {model!r} is neither the default one nor a folder in this project; if you trust it, "
+            f"run rse ingest --model {shlex.quote(model)}"
+            + (f" or add it to trusted_models under [ingest] in {user_path}" if user_path else "")
+        )
+
+
+def _make_settings(collected: _Collected, method_keys: Mapping[str, Mapping[str, type]]) -> Settings:
+    """Fill in the defaults."""
+    values: dict[str, dict[str, Any]] = {section: {} for section in collected.keys}
+    sources: dict[tuple[str, str], str] = {}
+    for section, key in _list_pairs(collected.keys):
+        value, source = collected.get(section, key)
+        if section in KEYS or source != "default":
+            values[section][key] = value
+            sources[section, key] = source
+    return Settings(
+        ingest=values["ingest"],
+        query=values["query"],
+        methods={method: values[method] for method in method_keys},
+        sources=sources,
+    )

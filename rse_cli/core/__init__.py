@@ -1,0 +1,1 @@
+"""The engine: pure functions over numpy arrays and plain data."""

@@ -1,0 +1,135 @@
+"""Parameters of the method `rse`: one spelling for field, flag and configuration key."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from rse_cli.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class RseParams:
+    """What the method `rse` can be told.
+
+    Parameters
+    ----------
+    irrelevant_chunk_penalty : float
+        Relevance that 100 characters must exceed to add to a segment's score, in [0, 1].
+    segment_cost : float
+        What one more segment costs, in characters at relevance 1; at least 0.
+    max_chars : int
+        Ceiling of the answer in characters, at least 1.
+    weight_c0, weight_c1, weight_c4 : float
+        Weights of the cosine over the chunk alone, ±1 and ±4 chunks.
+    weight_f0, weight_f4, weight_f12 : float
+        Weights of BM25F over the chunk alone, ±4 and ±12 chunks.
+    weight_p1 : float
+        Weight of the proximity of neighbouring query terms within ±1 chunk.
+    table_share : float
+        Share of a table's best relevance that all its rows get, in [0, 1].
+
+    Raises
+    ------
+    UsageError
+        If a value lies outside its range; every fault is named.
+
+    Examples
+    --------
+    >>> RseParams().irrelevant_chunk_penalty
+    0.07
+    """
+
+    irrelevant_chunk_penalty: float = 0.07
+    segment_cost: float = 30.0
+    max_chars: int = 4_000
+    weight_c0: float = 3.0
+    weight_c1: float = 3.0
+    weight_c4: float = 2.0
+    weight_f0: float = 5.0
+    weight_f4: float = 4.0
+    weight_f12: float = 2.0
+    weight_p1: float = 1.5
+    table_share: float = 0.5
+
+    def __post_init__(self) -> None:
+        faults = [
+            f"{field.name} must be a finite number of at least 0, not {value}"
+            for field in fields(self)
+            if not (math.isfinite(value := getattr(self, field.name)) and value >= 0)
+        ]
+        for name in ("irrelevant_chunk_penalty", "table_share"):
+            if getattr(self, name) > 1:
+                faults.append(f"{name} must be at most 1, not {getattr(self, name)}")
+        if self.max_chars < 1:
+            faults.append(f"max_chars must be at least 1, not {self.max_chars}")
+        if faults:
+            raise UsageError("; ".join(faults))
+
+    def to_dict(self) -> dict[str, float | int]:
+        """Return the parameters by name."""
+        return asdict(self)
+
+
+# Chosen by hand on the development questions of three collections: few sure passages; the usual answer; all there is.
+PRESETS: dict[str, RseParams] = {
+    "precision": RseParams(irrelevant_chunk_penalty=0.4, segment_cost=30, max_chars=2_000),
+    "balanced": RseParams(irrelevant_chunk_penalty=0.07, segment_cost=30, max_chars=4_000),
+    "find_all": RseParams(irrelevant_chunk_penalty=0.02, segment_cost=30, max_chars=8_000),
+}
+
+FILL_SEGMENT_COST = 8.0  # with the length given, cheaper segments find more; 8 won at every budget
+
+
+def list_parameters() -> dict[str, type]:
+    """Return the name and type of every parameter of `rse`.
+
+    Examples
+    --------
+    >>> list_parameters()["max_chars"]
+    <class 'int'>
+    """
+    return {name: type(value) for name, value in RseParams().to_dict().items()}
+
+
+def choose_params(preset: str, overrides: Mapping[str, Any]) -> RseParams:
+    """Return the parameters of a preset with some of them replaced.
+
+    Parameters
+    ----------
+    preset : str
+        A key of `PRESETS`.
+    overrides : mapping
+        Values by name; texts are converted.
+
+    Raises
+    ------
+    UsageError
+        If the preset or a name is unknown (names the nearest known one), or a value can't be read.
+
+    Examples
+    --------
+    >>> choose_params("precision", {"max_chars": "900"}).max_chars
+    900
+    """
+    if preset not in PRESETS:
+        raise UsageError(f"unknown preset {preset!r}: use {', '.join(PRESETS)}")
+    known, faults, values = list_parameters(), [], {}
+    for name, value in overrides.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            faults.append(
+                f"unknown parameter {name!r} of method rse" + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+            continue
+        try:
+            values[name] = known[name](value)
+        except (TypeError, ValueError):
+            kind = "a whole number" if known[name] is int else "a number"
+            faults.append(f"{name} must be {kind}, not {value!r}")
+    if faults:
+        raise UsageError("; ".join(faults))
+    return replace(PRESETS[preset], **values)

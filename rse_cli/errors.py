@@ -1,0 +1,38 @@
+"""Failures that a user can act on. Each ends a command with one line on stderr and exit code 2."""
+
+
+class RseError(Exception):
+    """A failure with a message that says what is wrong and what to do next."""
+
+
+class UsageError(RseError):
+    """The command, a flag or a parameter asks for something that makes no sense."""
+
+
+class ConfigError(RseError):
+    """A configuration file or environment variable can't be used."""
+
+
+class StoreError(RseError):
+    """The store is missing, damaged, locked, of another format or of another model."""
+
+
+class ModelError(RseError):
+    """An embedding model can't be found, read or trusted."""
+
+
+class ReadError(RseError):
+    """One file can't be indexed; the run goes on without it.
+
+    Parameters
+    ----------
+    status : str
+        What the index records: ``"encrypted"``, ``"empty"``, ``"binary"``, ``"unreadable"`` or ``"failed"``.
+    reason : str
+        One line for the user, without the file's path.
+    """
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
