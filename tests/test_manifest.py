@@ -51,6 +51,7 @@ def test_a_new_store_holds_a_manifest_and_hides_itself_from_git(tmp_path: Path) 
         "backend": "numpy",
         "chunking": {"version": 1, "chunk_chars": 300, "headers": "normal"},
         "statistics": None,
+        "sources": [],
         "format_version": 1,
     }
 

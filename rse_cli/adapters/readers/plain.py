@@ -136,8 +136,8 @@ def find_headings(text: str) -> tuple[tuple[Heading, ...], str | None]:
 
     A heading stands after a blank line or at the start. It is underlined with ``=`` (level 1) or ``-`` (level 2), or it
     has 3 to 80 characters and at most 12 words, starts with a capital or digit, doesn't end in punctuation, has no
-    Chinese, Japanese, Korean or bar of a table in it, and is followed by a blank line or by a clearly longer one. Runs of more than
-    three such lines are lists.
+    Chinese, Japanese or Korean and no ``|`` in it, and is followed by a blank line or by a clearly longer one. Runs of
+    more than three such lines are lists.
 
     Returns
     -------
