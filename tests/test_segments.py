@@ -101,7 +101,7 @@ def test_the_score_of_a_segment_is_the_sum_of_its_values_less_the_cost() -> None
     selection = select([[1.0, 0.5, 0.0, 0.0]], [200, 100, 100, 100])
     (choice,) = selection.choices
     assert (choice.start, choice.end) == (0, 2)
-    assert choice.score == pytest.approx((1.0 - 0.07) * 2 + (0.5 - 0.07) - 0.3)
+    assert choice.score == pytest.approx((1.0 - 0.075) * 2 + (0.5 - 0.075) - 0.3)
     assert choice.score == pytest.approx(selection.values[0:2].sum() - 0.3)
 
 

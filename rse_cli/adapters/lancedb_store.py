@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -64,6 +65,11 @@ FRAGMENTS = 20
 
 KEEP_SECONDS = 3600.0
 """How long a reader may go on with a version after a newer one was committed."""
+
+UNUSED_PARTS = tuple(
+    f"pyarrow._{part}" for part in ("s3fs", "gcsfs", "azurefs", "hdfs", "dataset_parquet", "parquet", "substrait")
+)
+"""Extension modules of pyarrow that load libraries of their own, and that reading a local table never touches."""
 
 SCALAR_INDEXES = ("gid", "path", "text_hash")
 
@@ -375,14 +381,29 @@ def _silence_logs() -> None:
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 
+def _import_lance() -> Any:
+    """Import lance without the parts of pyarrow that only remote or Parquet files need: 10 MB of a query's memory."""
+    _silence_logs()
+    if "lance" not in sys.modules:
+        absent = [name for name in UNUSED_PARTS if name not in sys.modules]
+        # What is None there can't be imported, which pyarrow takes for a build without that part.
+        sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+        try:
+            import lance
+        finally:
+            for name in absent:
+                del sys.modules[name]
+    import lance
+
+    return lance
+
+
 def _open_dataset(folder: Path) -> lance.LanceDataset | None:
     """Open the newest version for reading; None where no commit was made, or a kill left half a table."""
     location = folder / TABLE_FOLDER
     if not location.is_dir():
         return None
-    _silence_logs()
-    import lance
-
+    lance = _import_lance()
     with explain_failure(folder):
         try:
             return lance.dataset(str(location))

