@@ -1,0 +1,104 @@
+"""Time of the whole step of `dsrag`, from ranked hits to segments, over the number of chunks.
+
+Run with ``python -m benchmarks.engine``; it exits 1 when a limit is exceeded.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.tables import format_table, mark_most
+from rse_cli.core.dsrag import RankedHit, relevant_segments
+from rse_cli.core.dsrag_params import DSRAG_PRESETS
+
+SIZES = (12_500, 25_000, 50_000, 100_000, 200_000)
+LIMIT_SIZE = 50_000
+QUERIES = 5
+DOCUMENTS = 50
+HITS = 200  # what the command line feeds per query
+ROUNDS = 15  # a median of fewer moved by more than a tenth
+CLUSTER = 8  # hits of one query come in runs, as they do in documents; the mean run has this many
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A setting to time: `limit` in ms at 50,000 chunks, or None; `ranks_all` ranks every chunk, not 200."""
+
+    name: str
+    limit: float | None
+    changes: dict[str, float | str]
+    ranks_all: bool = False
+    preset: str = "find_all"
+
+
+CASES = (
+    Case("find_all", 10, {}),
+    Case("find_all, penalty 0", 100, {"irrelevant_chunk_penalty": 0.0}),
+    Case("find_all, penalty 0, minimum_value 0", None, {"irrelevant_chunk_penalty": 0.0, "minimum_value": 0.0}),
+    Case("balanced", None, {}, preset="balanced"),
+    Case("find_all, exact", None, {"solver": "exact"}),
+    Case("balanced, exact", None, {"solver": "exact"}, preset="balanced"),
+    Case("find_all, all chunks ranked", None, {}, ranks_all=True),
+    Case("find_all, penalty 0, all chunks ranked", None, {"irrelevant_chunk_penalty": 0.0}, ranks_all=True),
+)
+
+
+def make_ranked(n_chunks: int, n_hits: int, seed: int = 0) -> list[list[RankedHit]]:
+    """Return hits of 5 queries in 50 documents that have `n_chunks` chunks together, each hit at its end."""
+    rng = np.random.default_rng(seed)
+    size = n_chunks // DOCUMENTS
+    lengths = rng.integers(50, 1_000, n_chunks)
+    ranked: list[list[RankedHit]] = []
+    for _ in range(QUERIES):
+        ends = np.arange(size - 1, n_chunks, size)
+        starts = rng.choice(n_chunks, n_hits // CLUSTER + 1, replace=False)
+        near = (starts[:, None] + np.arange(CLUSTER)).ravel() % n_chunks
+        chunks = np.unique(np.concatenate((ends, near, np.arange(n_chunks if n_hits >= n_chunks else 0))))
+        rest = rng.permutation(chunks[~np.isin(chunks, ends)])[: n_hits - DOCUMENTS]
+        order = rng.permutation(np.concatenate((ends, rest)))
+        similarities = np.sort(rng.uniform(0.2, 1.0, len(order)))[::-1]
+        ranked.append(
+            [
+                (f"{at // size}.md", int(at % size), int(lengths[at]), float(similarity))
+                for at, similarity in zip(order, similarities, strict=True)
+            ]
+        )
+    return ranked
+
+
+def time_case(case: Case, n_chunks: int) -> tuple[float, int]:
+    """Return the median time in ms and the number of segments."""
+    ranked = make_ranked(n_chunks, n_chunks if case.ranks_all else HITS)
+    params = DSRAG_PRESETS[case.preset].to_dict() | case.changes
+    times: list[float] = []
+    found: Sequence[object] = ()
+    for _ in range(ROUNDS):
+        begun = time.perf_counter()
+        found = relevant_segments(ranked, params)
+        times.append((time.perf_counter() - begun) * 1_000)
+    return statistics.median(times), len(found)
+
+
+def main() -> int:
+    """Print one row a case; return 1 if a limit is exceeded."""
+    rows, failed = [], False
+    for case in CASES:
+        times = {size: time_case(case, size) for size in SIZES}
+        cells = [f"{times[size][0]:,.1f}" for size in SIZES]
+        if case.limit is not None:
+            failed |= times[LIMIT_SIZE][0] > case.limit
+            cells[SIZES.index(LIMIT_SIZE)] = mark_most(times[LIMIT_SIZE][0], case.limit)
+        rows.append([case.name, *cells, str(times[LIMIT_SIZE][1])])
+    header = [f"dsrag, {QUERIES} queries: ms", *(f"{size:,} chunks" for size in SIZES), "segments at 50,000"]
+    print(format_table(header, rows))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
