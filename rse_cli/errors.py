@@ -1,5 +1,9 @@
 """Failures that a user can act on. Each ends a command with one line on stderr and exit code 2."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 
 class RseError(Exception):
     """A failure with a message that says what is wrong and what to do next."""
@@ -21,6 +25,10 @@ class ModelError(RseError):
     """An embedding model can't be found, read or trusted."""
 
 
+class AnswerError(RseError):
+    """A language model can't be asked, or gave no whole answer."""
+
+
 class ReadError(RseError):
     """One file can't be indexed; the run goes on without it.
 
@@ -36,3 +44,21 @@ class ReadError(RseError):
         super().__init__(reason)
         self.status = status
         self.reason = reason
+
+
+class CasesError(RseError):
+    """A file of cases can't be used.
+
+    Parameters
+    ----------
+    faults : sequence of (int, str)
+        Every fault with its line, 1-based.
+    label : str
+        How messages name the file; empty where it isn't known.
+    """
+
+    def __init__(self, faults: Sequence[tuple[int, str]], label: str = "") -> None:
+        self.faults = tuple(faults)
+        self.label = label
+        place = f"{label} " if label else ""
+        super().__init__("; ".join(f"{place}line {line}: {message}" for line, message in self.faults))

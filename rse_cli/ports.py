@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.models import Chunk, Document, FileStatus
+
+if TYPE_CHECKING:
+    from rse_cli.core.context import Prompt
 
 Vectors = NDArray[np.float32]
 Keys = NDArray[np.int64]
@@ -20,6 +23,11 @@ KEY_BITS = 20
 """A chunk's key is ``document number << 20 | ord + 1``; slot 0 is the file's head row. 2^20 chunks are 150 MB."""
 
 MAX_CHUNKS_PER_FILE = (1 << KEY_BITS) - 2
+
+
+def make_key(document: int, ord_: int) -> int:
+    """Return the key of a chunk."""
+    return document << KEY_BITS | ord_ + 1
 
 
 class Reader(Protocol):
@@ -77,8 +85,34 @@ class Encoder(Protocol):
         """Return unit vectors, ``(len(texts), dimension)``, and for each text whether it was cut at the limit."""
         ...
 
+    def count_tokens(self, text: str) -> int:
+        """Return how many tokens `text` has for the model, without prompt and special tokens."""
+        ...
+
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors of shape ``(len(texts), dimension)``; a text over the limit is the mean of its pieces."""
+        ...
+
+
+class Reranker(Protocol):
+    """Reads query and text together and says how well they fit."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return scores in [0, 1], shape ``(len(texts),)``; higher is better."""
+        ...
+
+
+class Answerer(Protocol):
+    """A language model that answers a prompt."""
+
+    def stream(self, prompt: Prompt) -> Iterator[str]:
+        """Yield the answer as it comes.
+
+        Raises
+        ------
+        AnswerError
+            If the model can't be asked, or gives no whole answer.
+        """
         ...
 
 
@@ -117,6 +151,8 @@ class FileRecord:
         Distinct terms of the document field.
     window_lengths : tuple of int
         Sums over the chunks of the terms within ±0, ±1, ±4, ±12, for the mean lengths of BM25.
+    summary : str
+        A few of its sentences, on one line.
     """
 
     path: str
@@ -130,6 +166,7 @@ class FileRecord:
     n_chars: int = 0
     field_terms: tuple[str, ...] = ()
     window_lengths: tuple[int, ...] = (0, 0, 0, 0)
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +185,8 @@ class IndexedFile:
         Per chunk, the hash of header and text under which its vector is found again.
     vectors : ndarray of shape (n_chunks, dimension)
         Finite, of unit length.
+    document_vector : ndarray of shape (dimension,) or None
+        The document as a whole, of unit length; None without chunks.
     """
 
     record: FileRecord
@@ -155,6 +194,7 @@ class IndexedFile:
     terms: Sequence[str]
     text_hashes: Sequence[str]
     vectors: Vectors
+    document_vector: Vectors | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +221,8 @@ class EvidenceRows:
     ----------
     keys : ndarray of shape (n,)
         Chunk keys, ascending.
-    chars : ndarray of shape (n,)
-        Characters of each chunk.
+    chars, start_chars, blocks : ndarray of shape (n,)
+        Characters of each chunk, where it starts, and the number of its block.
     terms, row_terms : list of str
         Terms joined by spaces; `row_terms` is None for chunks outside tables.
     vectors : ndarray of shape (n, dimension)
@@ -191,6 +231,8 @@ class EvidenceRows:
 
     keys: Keys
     chars: NDArray[np.int64]
+    start_chars: NDArray[np.int64]
+    blocks: NDArray[np.int64]
     terms: list[str]
     row_terms: list[str | None]
     vectors: Vectors
@@ -218,6 +260,10 @@ class Snapshot(Protocol):
 
     def heads(self, documents: Sequence[int]) -> dict[int, FileRecord]:
         """Head rows by document number."""
+        ...
+
+    def document_vectors(self) -> tuple[Keys, Vectors]:
+        """Numbers of all documents that have chunks, ascending, and their vectors, ``(n_documents, dimension)``."""
         ...
 
     def nearest(self, vector: Vectors, k: int, paths: Sequence[str] | None) -> tuple[Keys, NDArray[np.float64]]:

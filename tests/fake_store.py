@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, IndexedFile, Keys,
 class FakeSnapshot:
     """The files as they were when it was taken, by path with their document numbers."""
 
-    def __init__(self, files: dict[str, tuple[int, IndexedFile]]) -> None:
+    def __init__(self, files: dict[str, tuple[int, IndexedFile]], dimension: int) -> None:
+        self._dimension = dimension
         self._files = dict(sorted(files.items()))
         self._rows = {
             (number << KEY_BITS) + place + 1: (file, place)
@@ -35,6 +37,14 @@ class FakeSnapshot:
 
     def heads(self, documents: Sequence[int]) -> dict[int, FileRecord]:
         return {number: file.record for number, file in self._files.values() if number in set(documents)}
+
+    def document_vectors(self) -> tuple[Keys, Vectors]:
+        held = sorted(
+            ((n, file.document_vector) for n, file in self._files.values() if file.document_vector is not None),
+            key=lambda pair: pair[0],
+        )
+        numbers = np.array([number for number, _ in held], np.int64)
+        return numbers, np.array([vector for _, vector in held], np.float32).reshape(-1, self._dimension)
 
     def nearest(self, vector: Vectors, k: int, paths: Sequence[str] | None) -> tuple[Keys, NDArray[np.float64]]:
         rows = self._among(paths)
@@ -65,9 +75,13 @@ class FakeSnapshot:
         return EvidenceRows(
             keys=np.array([key for key, _, _ in found], np.int64),
             chars=np.array([len(chunk.text) for chunk in chunks], np.int64),
+            start_chars=np.array([chunk.start_char for chunk in chunks], np.int64),
+            blocks=np.array([chunk.block for chunk in chunks], np.int64),
             terms=[file.terms[place] for _, file, place in found],
             row_terms=[None if chunk.row_terms is None else " ".join(chunk.row_terms) for chunk in chunks],
-            vectors=np.array([file.vectors[place] for _, file, place in found], np.float32),
+            vectors=np.array([file.vectors[place] for _, file, place in found], np.float32).reshape(
+                -1, self._dimension
+            ),
         )
 
     def chunks(self, keys: Sequence[int]) -> list[StoredChunk]:
@@ -87,7 +101,7 @@ class FakeStore:
         self._files: dict[str, tuple[int, IndexedFile]] = {}
 
     def snapshot(self) -> FakeSnapshot:
-        return FakeSnapshot(self._files)
+        return FakeSnapshot(self._files, self._dimension)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -118,7 +132,7 @@ class FakeStore:
             number, file = after[record.path]
             after[record.path] = (
                 number,
-                IndexedFile(record, file.chunks, file.terms, file.text_hashes, file.vectors),
+                replace(file, record=record),
             )
         self._files = after
 

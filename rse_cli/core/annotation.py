@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from rse_cli.core.blocks import assign_blocks
 from rse_cli.core.chunking import DEFAULT_CHUNK_CHARS, Span, split_document
 from rse_cli.core.lexical import split_terms
 from rse_cli.core.models import Chunk, Document, Heading
@@ -57,7 +59,7 @@ def make_chunks(document: Document, title: str, chunk_chars: int = DEFAULT_CHUNK
     for ord_, (start, end) in enumerate(spans):
         is_row = flags[ord_] or groups[ord_] is not None
         column_row = find_column_row(text, start, groups[ord_]) if is_row else ""
-        pages = _number_pages(document.page_starts, start, end)
+        pages = _number_pages(document.page_starts, text, start, end)
         chunks.append(
             Chunk(
                 ord=ord_,
@@ -73,7 +75,7 @@ def make_chunks(document: Document, title: str, chunk_chars: int = DEFAULT_CHUNK
                 row_terms=rows[ord_],
             )
         )
-    return chunks
+    return [replace(chunk, block=block) for chunk, block in zip(chunks, assign_blocks(chunks), strict=True)]
 
 
 def choose_title(document: Document, stem: str) -> str:
@@ -86,7 +88,7 @@ def choose_title(document: Document, stem: str) -> str:
     """
     if document.title and document.title.strip():
         return " ".join(document.title.split())[:TITLE_CHARS]
-    for line in document.text[:4_000].split("\n"):
+    for line in re.split(r"[\r\n]+", document.text[:4_000]):
         if not _BLANK_OR_RULE.fullmatch(line):
             return " ".join(line.split())[:TITLE_CHARS]
     return stem[:TITLE_CHARS]
@@ -130,29 +132,40 @@ def _number_lines(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int]]
         line += body.count("\n")
 
 
-def _number_pages(page_starts: Sequence[int], start: int, end: int) -> tuple[int | None, int | None]:
+def _number_pages(page_starts: Sequence[int], text: str, start: int, end: int) -> tuple[int | None, int | None]:
+    """Return first and last page of a chunk; white space around it may lie on blank pages."""
     if not page_starts:
         return None, None
-    return bisect_right(page_starts, start), bisect_right(page_starts, end - 1)
+    body = text[start:end]
+    first, last = start + len(body) - len(body.lstrip()), start + len(body.rstrip()) - 1
+    return bisect_right(page_starts, first), bisect_right(page_starts, last)
 
 
 def _walk_groups(document: Document, spans: Sequence[Span]) -> Iterator[int | None]:
-    """Yield for each chunk where the reader's table begins: the first of neighbouring one-line atoms around it."""
+    """Yield for each chunk where the reader's table begins that its first row belongs to; a row is a one-line atom."""
     text, atoms = document.text, document.atoms
-    at, group = 0, None
-    previous_end: int | None = None
+    at, group = 0, 0
+    row_group: int | None = None  # of the atom before `at`, None where that is no row but a code fence
     for start, end in spans:
-        found: int | None = None
+        found = row_group if at and start < atoms[at - 1][1] else None
         while at < len(atoms) and atoms[at][0] < end:
             atom_start, atom_end = atoms[at]
-            adjacent = previous_end is not None and not text[previous_end:atom_start].strip()
-            group = group if adjacent else atom_start
-            previous_end = atom_end
+            if not at or not _goes_on(text, atoms[at - 1], atoms[at]):
+                group = atom_start
+            row_group = group if "\n" not in text[atom_start:atom_end].strip() else None
+            found = row_group if found is None else found
             at += 1
-            found = group if "\n" not in text[atom_start:atom_end].strip() else found
-        if found is None and at and start < atoms[at - 1][1]:
-            found = group
         yield found
+
+
+def _goes_on(text: str, before: Span, atom: Span) -> bool:
+    """Whether an atom belongs to the table of the one before it.
+
+    A blank line ends a table whose cells stand between bars; in a PDF the rows of one table may stand wide apart.
+    """
+    row_end = before[0] + len(text[before[0] : before[1]].rstrip())
+    between = text[row_end : atom[0]]
+    return not between.strip() and ("|" not in text[slice(*atom)] or len(between.strip(" \t").splitlines()) < 2)
 
 
 def _assign_row_terms(

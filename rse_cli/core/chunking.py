@@ -106,15 +106,36 @@ def _split_units(document: Document, start: int, end: int, chunk_chars: int) -> 
 
 def _split_prose(document: Document, start: int, end: int, chunk_chars: int) -> Iterator[Span]:
     text, at = document.text, start
+    for stop in find_sentence_ends(text, start, end, document.wrapped):
+        yield from _cut(text, at, stop, chunk_chars)
+        at = stop
+    if at < end:
+        yield from _cut(text, at, end, chunk_chars)
+
+
+def find_sentence_ends(text: str, start: int, end: int, wrapped: bool = False) -> Iterator[int]:
+    """Yield where sentences end between `start` and `end`: after their white space, before the next one.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    start, end : int
+        Half-open span to look at; `end` itself is not yielded.
+    wrapped : bool
+        Whether single line ends may be only the wrapping of prose.
+
+    Examples
+    --------
+    >>> list(find_sentence_ends("One. Two?\\nThree", 0, 15))
+    [5, 10]
+    """
     for match in _SENTENCE_END.finditer(text, start, end):
         if match.end() >= end:
             break
-        if document.wrapped and text[match.start()] in "\r\n" and _continues(text, match):
+        if wrapped and text[match.start()] in "\r\n" and _continues(text, match):
             continue
-        yield from _cut(text, at, match.end(), chunk_chars)
-        at = match.end()
-    if at < end:
-        yield from _cut(text, at, end, chunk_chars)
+        yield match.end()
 
 
 def _continues(text: str, line_end: re.Match[str]) -> bool:

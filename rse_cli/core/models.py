@@ -118,6 +118,8 @@ class Chunk:
         What is embedded beside the text: title, first-level heading, nearest heading, for table rows the column row.
     row_terms : tuple of str or None
         For a chunk of a run of table chunks: the terms of the run's row field. None elsewhere.
+    block : int
+        Number of the block that the chunk belongs to, see `rse_cli.core.blocks`.
 
     Raises
     ------
@@ -136,6 +138,7 @@ class Chunk:
     section: str = ""
     header: str = ""
     row_terms: tuple[str, ...] | None = None
+    block: int = 0
 
     def __post_init__(self) -> None:
         if self.end_char <= self.start_char or len(self.text) != self.end_char - self.start_char:
@@ -151,6 +154,45 @@ class Run:
     start: int
     end: int
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of one document that a method chose, before it is shown.
+
+    Parameters
+    ----------
+    document : int
+        Number of the document.
+    start_chunk, end_chunk : int
+        The chunks that it touches, half-open.
+    start_char, end_char : int
+        Half-open span in the document's text, inside those chunks; it may begin or end inside a chunk.
+    score : float
+        What it is worth; higher is better, on the method's own scale.
+    queries : tuple of int
+        Positions of the queries that it answers, ascending.
+    hit : int or None
+        The chunk that was found, for methods that grow a passage around one.
+
+    Raises
+    ------
+    ValueError
+        If a span is empty.
+    """
+
+    document: int
+    start_chunk: int
+    end_chunk: int
+    start_char: int
+    end_char: int
+    score: float
+    queries: tuple[int, ...] = (0,)
+    hit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.end_chunk <= self.start_chunk or self.end_char <= self.start_char:
+            raise ValueError(f"an empty passage: {self}")
 
 
 FileStatus = Literal["indexed", "empty", "binary", "encrypted", "unreadable", "failed"]

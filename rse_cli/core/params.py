@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rse_cli.errors import UsageError
+
+_SHARES = ("irrelevant_chunk_penalty", "table_share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class RseParams:
         Weights of BM25F over the chunk alone, ±4 and ±12 chunks.
     weight_p1 : float
         Weight of the proximity of neighbouring query terms within ±1 chunk.
+    weight_rerank : float
+        Weight of a reranker's score in [0, 1], where there is one.
     table_share : float
         Share of a table's best relevance that all its rows get, in [0, 1].
 
@@ -53,19 +57,17 @@ class RseParams:
     weight_f4: float = 4.0
     weight_f12: float = 2.0
     weight_p1: float = 1.5
+    weight_rerank: float = 6.0  # as much as the strongest evidence: half of what separates a hit from a near miss
     table_share: float = 0.5
 
     def __post_init__(self) -> None:
-        faults = [
-            f"{field.name} must be a finite number of at least 0, not {value}"
-            for field in fields(self)
-            if not (math.isfinite(value := getattr(self, field.name)) and value >= 0)
-        ]
-        for name in ("irrelevant_chunk_penalty", "table_share"):
-            if getattr(self, name) > 1:
-                faults.append(f"{name} must be at most 1, not {getattr(self, name)}")
-        if self.max_chars < 1:
-            faults.append(f"max_chars must be at least 1, not {self.max_chars}")
+        faults = []
+        for name, value in asdict(self).items():
+            least, most = (1 if name == "max_chars" else 0), (1 if name in _SHARES else math.inf)
+            if not (math.isfinite(value) and value >= least):
+                faults.append(f"{name} must be a finite number of at least {least}, not {value}")
+            elif value > most:
+                faults.append(f"{name} must be at most {most}, not {value}")
         if faults:
             raise UsageError("; ".join(faults))
 
@@ -127,10 +129,18 @@ def choose_params(preset: str, overrides: Mapping[str, Any]) -> RseParams:
             )
             continue
         try:
-            values[name] = known[name](value)
-        except (TypeError, ValueError):
+            values[name] = _convert(value, known[name])
+        except (TypeError, ValueError, OverflowError):
             kind = "a whole number" if known[name] is int else "a number"
             faults.append(f"{name} must be {kind}, not {value!r}")
     if faults:
         raise UsageError("; ".join(faults))
     return replace(PRESETS[preset], **values)
+
+
+def _convert(value: Any, kind: type) -> Any:
+    """Return `value` as a number of `kind`; neither a truth nor a fraction passes for a whole number."""
+    converted = kind(value)
+    if isinstance(value, bool) or (isinstance(value, float) and converted != value):
+        raise ValueError(value)
+    return converted

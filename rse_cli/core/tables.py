@@ -20,6 +20,7 @@ COLUMN_ROW_REACH = 4_000
 
 _NUMERIC = re.compile(r"[$€£¥(]*[-–—−]?[$€£¥]*[0-9][0-9.,]*[%)]*|[$€£¥(]*[-–—−][)%]*")
 _YEAR = re.compile(r"(?<![0-9.,])(?:19|20)[0-9]{2}(?![0-9,])")
+_LIST_MARK = re.compile(r"(?m)^[ \t]*(?:[-–—−]|[0-9]{1,3}[.)])[ \t]+(?=[^\W\d_])")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -27,7 +28,7 @@ def is_table_text(text: str) -> bool:
     """Whether `text` reads like rows of numbers.
 
     At least 3 of its white-space tokens are numeric (digits with ``$ , . % ( )``, or a dash) and they make up at least
-    22 %; ``|`` between cells is no token.
+    22 %; ``|`` between cells is no token, nor is what marks an item of a list: a dash or ``1.`` before words.
 
     Examples
     --------
@@ -36,7 +37,7 @@ def is_table_text(text: str) -> bool:
     >>> is_table_text("In 2018 we sold 3 of 5 plants that had made losses for many years.")
     False
     """
-    tokens = [token for token in text.split() if token not in ("|", "$", "€", "£", "¥")]
+    tokens = [token for token in _LIST_MARK.sub("", text).split() if token not in ("|", "$", "€", "£", "¥")]
     numeric = sum(_NUMERIC.fullmatch(token) is not None for token in tokens)
     return numeric >= MIN_NUMERIC_TOKENS and numeric >= MIN_NUMERIC_SHARE * len(tokens)
 

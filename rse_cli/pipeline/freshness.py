@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rse_cli.pipeline.planning import Plan
-from rse_cli.pipeline.preparation import hash_content
+from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
+from rse_cli.ports import FoundFile
 
 # A checkout gives every file a new stamp; reading them back tells what really changed, up to this much.
 CONFIRM_BYTES = 20_000_000
@@ -53,12 +53,16 @@ def measure_staleness(plan: Plan, name_reader: Callable[[str], str], confirm_byt
         same_kind = record.reader == name_reader(file.path) and record.stamp.size == file.stamp.size
         if same_kind and (left is None or file.stamp.size <= left):
             left = None if left is None else left - file.stamp.size
-            try:
-                if hash_content(file.location.read_bytes()) == record.content_hash:
-                    continue
-            except OSError:
-                pass
+            if _hash_file(file) == record.content_hash:
+                continue
         changed.append(file.path)
     return Staleness(
         tuple(file.path for file in plan.new), tuple(changed), tuple(record.path for record in plan.removed)
     )
+
+
+def _hash_file(file: FoundFile) -> str:
+    try:
+        return hash_content(file.location.read_bytes())
+    except OSError:
+        return UNREAD

@@ -5,17 +5,16 @@ Every batch is one commit, so an interrupted run keeps what it finished and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from rse_cli.pipeline.planning import Plan
+from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
 from rse_cli.pipeline.preparation import (
     HEADER_WEIGHTS,
     PreparedFile,
     Read,
     attach_vectors,
     encode_missing,
-    hash_content,
     list_missing,
     prepare_file,
 )
@@ -46,7 +45,7 @@ class IngestOptions:
 
 @dataclass(slots=True)
 class Summary:
-    """What an ingest did, as lists of paths; `skipped` pairs them with the reason.
+    """What an ingest did, as lists of paths, each path in one of them; `skipped` pairs them with the reason.
 
     `encoded` and `reused` count vectors.
     """
@@ -102,17 +101,17 @@ def ingest_files(
     Summary
         Files that vanish while the run goes on count as removed or are left out.
     """
-    summary = Summary(unchanged=[record.path for record in plan.unchanged])
-    summary.skipped += [
-        (record.path, explain(record)) for record in plan.unchanged if record.status in PROBLEM_STATUSES
-    ]
+    summary = Summary()
+    _count_kept(summary, plan.unchanged)
+    held = {record for _, record in plan.suspects}
     gone: list[str] = [record.path for record in plan.removed]
     for touched, batch in _read_batches(plan, read, name_reader, options.chunk_chars, gone, watcher):
         if batch:
             _store_batch(store, encoder, batch, HEADER_WEIGHTS[options.headers], summary, watcher)
-        if touched:
-            store.touch(touched)
-        _count_batch(summary, plan, touched, batch)
+        if restamped := [record for record in touched if record not in held]:
+            store.touch(restamped)
+        _count_kept(summary, touched)
+        _count_batch(summary, plan, batch)
     if gone:
         store.replace([], gone)
         summary.removed += gone
@@ -153,14 +152,15 @@ def _read_batches(
 def _read_file(
     file: FoundFile, record: FileRecord | None, reader: str, read: Read, chunk_chars: int
 ) -> PreparedFile | FileRecord | None:
-    """Return the prepared file, its record with a new stamp if its content is the same, or None if it is gone."""
+    """Return the prepared file, its record with a new stamp if nothing else is new, or None if it is gone."""
     try:
         data = file.location.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as fault:
         reason = f"can't be read: {fault.strerror or fault}"
-        return PreparedFile(FileRecord(file.path, file.stamp, "", "failed", reason, reader))
+        failure = FileRecord(file.path, file.stamp, UNREAD, "failed", reason, reader)
+        return failure if failure == record else PreparedFile(failure)
     if record is not None and record.reader == reader and record.content_hash == hash_content(data):
         return replace(record, stamp=file.stamp)
     return prepare_file(file, data, reader, read, chunk_chars)
@@ -187,12 +187,18 @@ def _store_batch(
     store.replace([attach_vectors(file, vectors, dimension) for file in batch], [])
 
 
-def _count_batch(summary: Summary, plan: Plan, touched: list[FileRecord], batch: list[PreparedFile]) -> None:
-    known = {record.path for _, record in plan.suspects}
-    summary.unchanged += [record.path for record in touched]
-    for record in [*touched, *(file.record for file in batch)]:
+def _count_kept(summary: Summary, records: Iterable[FileRecord]) -> None:
+    for record in records:
         if record.status in PROBLEM_STATUSES:
             summary.skipped.append((record.path, explain(record)))
-    for file in batch:
-        if file.record.status not in PROBLEM_STATUSES:
-            (summary.changed if file.record.path in known else summary.new).append(file.record.path)
+        else:
+            summary.unchanged.append(record.path)
+
+
+def _count_batch(summary: Summary, plan: Plan, batch: list[PreparedFile]) -> None:
+    known = {record.path for _, record in plan.suspects}
+    for record in (file.record for file in batch):
+        if record.status in PROBLEM_STATUSES:
+            summary.skipped.append((record.path, explain(record)))
+        else:
+            (summary.changed if record.path in known else summary.new).append(record.path)

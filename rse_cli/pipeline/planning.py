@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rse_cli.ports import FileRecord, FoundFile
+
+UNREAD = ""
+"""Content hash of a file that could not be opened. It is tried again in every run: what kept it shut, permissions of
+the user or too many open files, leaves no trace in its stamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +22,7 @@ class Plan:
     new : tuple of FoundFile
         Not in the index.
     suspects : tuple of (FoundFile, FileRecord)
-        In the index with another stamp or reader; reading tells whether their content changed.
+        In the index with another stamp or reader, or never opened; reading tells whether their content changed.
     unchanged : tuple of FileRecord
         Same stamp, same reader.
     removed : tuple of FileRecord
@@ -68,7 +73,7 @@ def plan_ingest(
         record = known.pop(file.path, None)
         if record is None:
             new.append(file)
-        elif record.stamp != file.stamp or record.reader != name_reader(file.path):
+        elif record.stamp != file.stamp or record.reader != name_reader(file.path) or record.content_hash == UNREAD:
             suspects.append((file, record))
         else:
             unchanged.append(record)
@@ -87,3 +92,8 @@ def plan_ingest(
 
 def _holds(path: str) -> Callable[[str], bool]:
     return lambda scope: not scope or path == scope or path.startswith(scope + "/")
+
+
+def hash_content(data: bytes) -> str:
+    """Return the SHA-256 of `data` in hex."""
+    return hashlib.sha256(data).hexdigest()

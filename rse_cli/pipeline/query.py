@@ -1,26 +1,27 @@
-"""Queries to segments by the method `rse`: retrieve, weigh, choose, deliver."""
+"""Queries to segments: retrieve, weigh, choose by a method, refine, deliver."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats
+from rse_cli.core.methods import DEFAULT_METHOD, MethodParams
+from rse_cli.core.models import Passage
 from rse_cli.core.params import RseParams
-from rse_cli.core.relevance import (
-    Evidence,
-    calibrate,
-    combine_evidence,
-    default_min_confidence,
-    gather_evidence,
-    measure_confidence,
-    spread_over_tables,
-)
-from rse_cli.core.selection import Choice, Selection, select_segments
-from rse_cli.pipeline.retrieval import Query, Retrieval, retrieve
-from rse_cli.ports import KEY_BITS, Snapshot
+from rse_cli.core.relevance import default_min_confidence
+from rse_cli.pipeline.delivery import Segment, deliver_passages, fetch_chunks
+from rse_cli.pipeline.refinement import Refined, Refinement, fit_passages, refine_passages
+from rse_cli.pipeline.retrieval import Query, Retrieval, choose_documents, retrieve
+from rse_cli.pipeline.scoring import Rerank, Scored, find_confident, score_candidates
+from rse_cli.pipeline.selecting import Material, Picked, find_selector, select_rse
+from rse_cli.ports import Reranker, Snapshot
+
+__all__ = ["Answer", "Request", "Segment", "Trace", "answer_request"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,59 +32,55 @@ class Request:
     ----------
     queries : tuple of Query
         From `encode_queries`.
-    params : RseParams
+    params : MethodParams
         Of the method.
     fill : bool
-        Whether to use the ceiling up.
+        Whether to use the ceiling up; method `rse` only.
     limit : int or None
         Most segments.
     min_confidence : float or None
-        Floor of confidence, in [0, 1]; None takes the method's own, 0 turns it off.
+        Floor of confidence, in [0, 1], below which `rse` and `hierarchical` return nothing; None takes the default one,
+        0 turns it off. Other methods only report confidence.
     paths : tuple of str or None
         Documents to choose from; None for all.
+    method : str
+        A key of `METHODS`.
+    max_chars : int or None
+        Ceiling for methods that have none of their own: the last segment is cut at it.
+    retriever : str
+        What ranks hits for methods that take one.
+    refinement : Refinement or None
+        Steps after the choice; None joins neighbours, for `dsrag` does nothing.
+    reranker : Reranker or None
+        Scores candidates again before the choice.
+    weigh_source : callable
+        Path to the weight of its source, for the composite score.
     """
 
     queries: tuple[Query, ...]
-    params: RseParams
+    params: MethodParams
     fill: bool = False
     limit: int | None = None
     min_confidence: float | None = None
     paths: tuple[str, ...] | None = None
+    method: str = DEFAULT_METHOD
+    max_chars: int | None = None
+    retriever: str = "hybrid"
+    refinement: Refinement | None = None
+    reranker: Reranker | None = None
+    weigh_source: Callable[[str], float] = field(default=lambda _: 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """What one query makes of the candidates: evidence, ``z``, relevance, and confidence in the answer as a whole."""
+class Trace:
+    """All that an answer was made from, for inspection."""
 
-    evidence: Evidence
-    z: Floats
-    relevance: Floats
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A run of adjacent chunks of one document, as it is shown.
-
-    Spans of chunks and characters are half-open and 0-based, lines and pages inclusive and 1-based. `queries` are the
-    positions of the queries that it answers.
-    """
-
-    path: str
-    title: str
-    section: str
-    queries: tuple[int, ...]
-    score: float
-    start_chunk: int
-    end_chunk: int
-    start_char: int
-    end_char: int
-    start_line: int | None
-    end_line: int | None
-    start_page: int | None
-    end_page: int | None
-    header: str
-    text: str
+    retrieval: Retrieval
+    scored: tuple[Scored, ...]
+    answered: tuple[int, ...]
+    picked: Picked
+    refined: Refined
+    passages: tuple[Passage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,26 +92,28 @@ class Answer:
     request : Request
         What was asked.
     segments : tuple of Segment
-        Best first.
+        In the order of the method, after refinement.
     confidence : float
         The greatest over the queries, in [0, 1].
     nearest_miss : Segment or None
-        The best segment where all queries fell below the floor.
-    n_candidates : int
-        Chunks that were weighed.
-    penalties : tuple of float
-        Per query that was answered, the penalty that made the answer fit.
-    segment_cost : float
-        The cost of a segment used, in characters.
+        The best segment where nothing was found.
+    used : mapping of str to object
+        Parameters as they were used.
+    trace : Trace
+        How it came about.
     """
 
     request: Request
     segments: tuple[Segment, ...]
     confidence: float
     nearest_miss: Segment | None
-    n_candidates: int
-    penalties: tuple[float, ...]
-    segment_cost: float
+    used: Mapping[str, Any]
+    trace: Trace
+
+    @property
+    def n_candidates(self) -> int:
+        """Chunks that were weighed."""
+        return len(self.trace.retrieval.keys)
 
 
 def answer_request(snapshot: Snapshot, request: Request) -> Answer:
@@ -125,99 +124,90 @@ def answer_request(snapshot: Snapshot, request: Request) -> Answer:
     snapshot : Snapshot
         The index.
     request : Request
-        Queries and parameters.
+        Queries, method and parameters.
 
     Returns
     -------
     Answer
-        Without segments where no query reaches the floor of confidence.
+        Without segments where no query reaches the floor of confidence (methods `rse` and `hierarchical`).
     """
-    retrieval = retrieve(snapshot, request.queries, request.paths)
-    scored = [score_candidates(retrieval, at, request.params) for at in range(len(request.queries))]
-    confident = [at for at, one in enumerate(scored) if one.confidence >= _floor(request, at)]
-    selection = select_answer(retrieval, scored, confident, request)
-    choices = selection.choices[: request.limit]
-    miss = None
-    if not choices and len(retrieval.keys):
-        everything = list(range(len(scored)))
-        miss = deliver(snapshot, retrieval, select_answer(retrieval, scored, everything, request).choices[:1])[0]
-    return Answer(
-        request,
-        deliver(snapshot, retrieval, choices),
-        max(one.confidence for one in scored),
-        miss,
-        len(retrieval.keys),
-        selection.penalties,
-        selection.segment_cost,
+    paths = request.paths
+    if request.method == "hierarchical":
+        paths = choose_documents(snapshot, request.queries, getattr(request.params, "documents"), paths)  # noqa: B009
+    retrieval = retrieve(snapshot, request.queries, paths)
+    weights = request.params if isinstance(request.params, RseParams) else RseParams()
+    rerank = _bind_reranker(snapshot, retrieval, request)
+    evidence_rerank = rerank if request.method in ("rse", "hierarchical") else None
+    scored = tuple(score_candidates(retrieval, at, weights, evidence_rerank) for at in range(len(request.queries)))
+    floors = [_find_floor(request, at) for at in range(len(request.queries))]
+    answered = tuple(find_confident(scored, floors))
+    material = Material(snapshot, retrieval, scored, answered, request.retriever, request.fill, rerank)
+    picked = find_selector(request.method)(material, request.params)
+    confidence = max((one.confidence for one in scored), default=0.0)
+    refined, passages, segments = _finish(snapshot, retrieval, picked.passages, request, confidence)
+    miss = None if segments else _find_miss(material, request)
+    used = request.params.to_dict() | dict(picked.used)
+    trace = Trace(retrieval, scored, answered, picked, refined, passages)
+    return Answer(request, segments, confidence, miss, used, trace)
+
+
+def _find_floor(request: Request, at: int) -> float:
+    if request.method not in ("rse", "hierarchical"):
+        return 0.0
+    if request.min_confidence is not None:
+        return request.min_confidence
+    return default_min_confidence(request.queries[at].lexical)
+
+
+def _bind_reranker(snapshot: Snapshot, retrieval: Retrieval, request: Request) -> Rerank | None:
+    """Return the reranker over candidate rows: it reads header and text."""
+    if request.reranker is None:
+        return None
+    reranker = request.reranker
+
+    def rerank(query: str, rows: NDArray[np.int64]) -> Floats:
+        keys = [int(key) for key in retrieval.keys[rows]]
+        texts = {one.key: f"{one.chunk.header}\n{one.chunk.text}" for one in snapshot.chunks(keys)}
+        scores: Floats = np.asarray(reranker.score(query, [texts[key] for key in keys]), dtype=np.float64)
+        return scores
+
+    return rerank
+
+
+def _finish(
+    snapshot: Snapshot,
+    retrieval: Retrieval,
+    passages: Sequence[Passage],
+    request: Request,
+    confidence: float,
+) -> tuple[Refined, tuple[Passage, ...], tuple[Segment, ...]]:
+    """Refine, cut at the ceiling and deliver."""
+    refinement = request.refinement
+    if refinement is None:
+        refinement = Refinement(join=request.method != "dsrag", limit=request.limit)
+    chunks = fetch_chunks(snapshot, retrieval.records, passages, refinement.reach)
+    paths = {number: record.path for number, record in retrieval.records.items()}
+
+    def score_by_model(ones: Sequence[Passage]) -> list[float]:
+        if request.reranker is None:
+            return [confidence] * len(ones)
+        texts = [segment.text for segment in deliver_passages(ones, retrieval.records, chunks)]
+        scores = np.array([request.reranker.score(query.text, texts) for query in request.queries])
+        return [float(score) for score in scores.max(axis=0)]
+
+    refined = refine_passages(passages, chunks, paths, refinement, score_by_model, request.weigh_source)
+    fitted = fit_passages(refined.passages, request.max_chars, chunks)
+    return refined, fitted, deliver_passages(fitted, retrieval.records, chunks)
+
+
+def _find_miss(material: Material, request: Request) -> Segment | None:
+    """Return the best segment without a floor of confidence."""
+    retrieval = material.retrieval
+    if not len(retrieval.keys):
+        return None
+    everything = Material(
+        material.snapshot, retrieval, material.scored, tuple(range(len(material.scored))), fill=material.fill
     )
-
-
-def _floor(request: Request, at: int) -> float:
-    lexical = request.queries[at].lexical
-    return default_min_confidence(lexical) if request.min_confidence is None else request.min_confidence
-
-
-def score_candidates(retrieval: Retrieval, query: int, params: RseParams) -> Scored:
-    """Return what one query makes of the candidates."""
-    asked, statistics = retrieval.queries[query], retrieval.statistics
-    candidates = retrieval.candidates[query]
-    evidence = gather_evidence(
-        asked.vector, retrieval.words[query], candidates, statistics.n_chunks, statistics.mean_lengths
-    )
-    z = combine_evidence(evidence, params)
-    relevance = spread_over_tables(calibrate(z), candidates, params.table_share)
-    return Scored(evidence, z, relevance, measure_confidence(float(z.max(initial=-np.inf)), asked.lexical))
-
-
-def select_answer(
-    retrieval: Retrieval, scored: Sequence[Scored], confident: Sequence[int], request: Request
-) -> Selection:
-    """Choose segments for the queries that may be answered; their numbers are those of the request."""
-    if not confident or not len(retrieval.keys):
-        return Selection((), (), request.params.segment_cost, np.zeros(len(retrieval.keys)))
-    chars = retrieval.candidates[0].chars
-    relevances = [scored[at].relevance for at in confident]
-    selection = select_segments(relevances, chars, retrieval.starts, request.params, request.fill)
-    choices = tuple(
-        Choice(one.start, one.end, one.score, tuple(confident[at] for at in one.queries), one.last_chars)
-        for one in selection.choices
-    )
-    return Selection(choices, selection.penalties, selection.segment_cost, selection.values)
-
-
-def deliver(snapshot: Snapshot, retrieval: Retrieval, choices: Sequence[Choice]) -> tuple[Segment, ...]:
-    """Return the chosen rows as segments with their text."""
-    keys = [int(key) for choice in choices for key in retrieval.keys[choice.start : choice.end]]
-    stored = {chunk.key: chunk for chunk in snapshot.chunks(keys)}
-    segments = []
-    for choice in choices:
-        chunks = [stored[int(key)].chunk for key in retrieval.keys[choice.start : choice.end]]
-        first, last = chunks[0], chunks[-1]
-        cut = len(last.text) - choice.last_chars
-        text = "".join(chunk.text for chunk in chunks)[: -cut or None]
-        record = retrieval.records[int(retrieval.keys[choice.start]) >> KEY_BITS]
-        end_line = last.end_line
-        if cut and last.start_line is not None:
-            shown = last.text[: choice.last_chars]
-            lead = len(last.text) - len(last.text.lstrip())
-            end_line = last.start_line + shown.rstrip().count("\n", lead)
-        segments.append(
-            Segment(
-                path=record.path,
-                title=record.title,
-                section=first.section,
-                queries=choice.queries,
-                score=choice.score,
-                start_chunk=first.ord,
-                end_chunk=last.ord + 1,
-                start_char=first.start_char,
-                end_char=last.end_char - cut,
-                start_line=first.start_line,
-                end_line=end_line,
-                start_page=first.start_page,
-                end_page=last.end_page,
-                header=first.header,
-                text=text,
-            )
-        )
-    return tuple(segments)
+    params = request.params if isinstance(request.params, RseParams) else RseParams()
+    best = select_rse(everything, params).passages[:1]
+    return deliver_passages(best, retrieval.records, fetch_chunks(material.snapshot, retrieval.records, best))[0]

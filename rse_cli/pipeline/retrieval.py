@@ -62,6 +62,8 @@ class Retrieval:
         Head rows by document number.
     starts : ndarray of shape (n,)
         Where each row's stretch of adjacent chunks starts.
+    start_chars, blocks : ndarray of shape (n,)
+        Where each chunk starts in its document, and the number of its block.
     statistics : Statistics
         Of the index.
     """
@@ -72,6 +74,8 @@ class Retrieval:
     keys: Keys
     records: dict[int, FileRecord]
     starts: NDArray[np.int64]
+    start_chars: NDArray[np.int64]
+    blocks: NDArray[np.int64]
     statistics: Statistics
 
 
@@ -129,7 +133,28 @@ def retrieve(snapshot: Snapshot, queries: tuple[Query, ...], paths: Sequence[str
     numbers, ords = rows.keys >> KEY_BITS, (rows.keys & ((1 << KEY_BITS) - 1)) - 1
     starts = find_runs(numbers, ords)[0] if len(ords) else np.zeros(0, np.int64)
     candidates = tuple(_make_candidates(rows, numbers, ords, records, found.terms) for found in words)
-    return Retrieval(queries, words, candidates, rows.keys, records, starts, statistics)
+    return Retrieval(queries, words, candidates, rows.keys, records, starts, rows.start_chars, rows.blocks, statistics)
+
+
+def choose_documents(
+    snapshot: Snapshot, queries: Sequence[Query], most: int, paths: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Return the paths of the documents whose vectors are nearest to any of the queries, at most `most` for each.
+
+    A query without a vector takes the documents of its best chunks by full text.
+    """
+    numbers, vectors = snapshot.document_vectors()
+    names = {number: record.path for number, record in snapshot.heads(numbers.tolist()).items()}
+    allowed = set(names.values()) if paths is None else set(paths)
+    chosen: dict[str, None] = {}
+    for query in queries:
+        if query.vector is not None:
+            order = numbers[np.argsort(-(vectors @ query.vector), kind="stable")].tolist()
+        else:
+            order = (snapshot.matching(query.terms, MOST_HITS, paths) >> KEY_BITS).tolist()
+        found = [names[number] for number in dict.fromkeys(order) if names[number] in allowed]
+        chosen |= dict.fromkeys(found[:most])
+    return tuple(chosen)
 
 
 def count_hits(n_chunks: int) -> int:
@@ -165,6 +190,8 @@ def _sort_by_path(rows: EvidenceRows, numbers: Keys, records: dict[int, FileReco
     return EvidenceRows(
         rows.keys[order],
         rows.chars[order],
+        rows.start_chars[order],
+        rows.blocks[order],
         [rows.terms[row] for row in order],
         [rows.row_terms[row] for row in order],
         rows.vectors[order],

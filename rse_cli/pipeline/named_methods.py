@@ -1,0 +1,284 @@
+"""Candidates to passages by the named methods of the field, beside `rse`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rse_cli.core.average import compose_values, measure_density, measure_quality, select_average
+from rse_cli.core.blocks import Blocks, pool_blocks, select_blocks, take_largest
+from rse_cli.core.dsrag import select_dsrag
+from rse_cli.core.dsrag_params import DsragParams
+from rse_cli.core.hits import Hit, measure_similarity, rank_rows, take_hits
+from rse_cli.core.lexical import Floats, compute_idf, score_bm25, weigh_years
+from rse_cli.core.method_params import (
+    AverageParams,
+    ParentParams,
+    SentenceWindowParams,
+    TopKParams,
+    WindowParentParams,
+)
+from rse_cli.core.models import Chunk, Passage
+from rse_cli.core.parents import mix_window_parent, vote_parents
+from rse_cli.core.windows import join_overlaps, settle_ends, widen_hits
+from rse_cli.pipeline.retrieval import Retrieval
+from rse_cli.pipeline.scoring import RERANKED, Scored
+from rse_cli.pipeline.selecting import Material, Picked
+from rse_cli.ports import KEY_BITS, Snapshot, make_key
+
+DSRAG_HITS = 200  # blocks that dsRAG is fed per query, as published
+
+
+def select_by_dsrag(material: Material, params: DsragParams) -> Picked:
+    """Choose segments as dsRAG published them, over blocks."""
+    retrieval = material.retrieval
+    if not len(retrieval.keys):
+        return Picked((), {})
+    ranked = []
+    for query in range(len(retrieval.queries)):
+        blocks = _pool(retrieval, query)
+        vector = retrieval.queries[query].vector
+        if params.similarity == "cosine" and vector is not None:
+            values = measure_similarity(blocks.vectors, vector)
+        else:
+            values = np.clip(take_largest(blocks, material.scored[query].relevance), 0.0, 1.0)
+        best = np.argsort(-values, kind="stable")[:DSRAG_HITS]
+        if material.rerank is not None:
+            scores = material.rerank(
+                retrieval.queries[query].text, _find_best_rows(blocks, best, material.scored[query])
+            )
+            order = np.argsort(-scores, kind="stable")
+            best, values = best[order], _put(values, best, scores)
+        ranked.append(
+            [
+                (
+                    str(blocks.documents[at]),
+                    int(blocks.numbers[at]),
+                    int(blocks.chars[at]),
+                    float(values[at]),
+                )
+                for at in best.tolist()
+            ]
+        )
+    selection = select_dsrag(ranked, params)
+    passages = tuple(
+        replace(
+            _span_blocks(material.snapshot, retrieval, int(one.path), one.start_chunk, one.end_chunk),
+            score=one.score,
+            queries=(one.query,),
+        )
+        for one in selection.segments
+    )
+    return Picked(passages, {}, selection)
+
+
+def _put(values: Floats, at: NDArray[np.int64], scores: Floats) -> Floats:
+    changed = values.copy()
+    changed[at] = scores
+    return changed
+
+
+def _find_best_rows(blocks: Blocks, chosen: NDArray[np.int64], scored: Scored) -> NDArray[np.int64]:
+    """Return for each chosen block the row of greatest relevance, which stands for it before a reranker."""
+    return np.array(
+        [
+            int(blocks.starts[at]) + int(np.argmax(scored.relevance[blocks.starts[at] : blocks.ends[at]]))
+            for at in chosen.tolist()
+        ],
+        dtype=np.int64,
+    )
+
+
+def _span_blocks(snapshot: Snapshot, retrieval: Retrieval, document: int, start: int, end: int) -> Passage:
+    """Return the stretch of a document from one block to another; blocks without a hit were not fetched."""
+    record = retrieval.records[document]
+    rows = snapshot.evidence([make_key(document, ord_) for ord_ in range(record.n_chunks)])
+    inside = np.flatnonzero((rows.blocks >= start) & (rows.blocks < end))
+    first, last = int(inside[0]), int(inside[-1])
+    return Passage(
+        document, first, last + 1, int(rows.start_chars[first]), int(rows.start_chars[last] + rows.chars[last]), 0.0
+    )
+
+
+def select_top_k(material: Material, params: TopKParams) -> Picked:
+    """Return the best blocks."""
+    passages: list[Passage] = []
+    for query in range(len(material.retrieval.queries)):
+        if len(material.retrieval.keys):
+            blocks = _pool(material.retrieval, query)
+            ranked = _rank(material, query, blocks.vectors, blocks.counts, blocks.n_terms)
+            if material.rerank is not None:
+                best = ranked[0][:RERANKED]
+                rows = _find_best_rows(blocks, best, material.scored[query])
+                ranked = _reorder(best, material.rerank(material.retrieval.queries[query].text, rows))
+            passages += select_blocks(blocks, ranked, params.k, query)
+    return Picked(_merge_equal(passages), {"retriever": material.retriever})
+
+
+def select_sentence_windows(material: Material, params: SentenceWindowParams) -> Picked:
+    """Return the best chunks with the sentences around them."""
+    passages: list[Passage] = []
+    for query in range(len(material.retrieval.queries)):
+        hits = _find_hits(material, query, 2 * params.k)
+        passages += widen_hits(hits, _fetch_around(material, hits, params.window), params.window, query)[: params.k]
+    return Picked(_merge_equal(passages), {"retriever": material.retriever})
+
+
+def select_parents(material: Material, params: ParentParams) -> Picked:
+    """Return the sections of the best chunks."""
+    passages: list[Passage] = []
+    for query in range(len(material.retrieval.queries)):
+        hits = _find_hits(material, query, 2 * params.k)
+        passages += vote_parents(hits, _fetch_whole(material, hits), params.parent_chars, query)[: params.k]
+    return Picked(_merge_equal(passages), {"retriever": material.retriever})
+
+
+def select_window_parents(material: Material, params: WindowParentParams) -> Picked:
+    """Return half sentence windows, half parents."""
+    passages: list[Passage] = []
+    for query in range(len(material.retrieval.queries)):
+        hits = _find_hits(material, query, 2 * params.k)
+        windows = widen_hits(hits, _fetch_around(material, hits, params.window), params.window, query)[: params.k]
+        parents = vote_parents(hits, _fetch_whole(material, hits), params.parent_chars, query)[: params.k]
+        passages += mix_window_parent(windows, parents, params.k)
+    return Picked(_merge_equal(passages), {"retriever": material.retriever})
+
+
+def select_by_average(material: Material, params: AverageParams) -> Picked:
+    """Return segments of blocks whose mean similarity is high enough, in document order."""
+    retrieval = material.retrieval
+    passages: list[Passage] = []
+    for query, asked in enumerate(retrieval.queries):
+        if not len(retrieval.keys) or asked.vector is None:
+            continue
+        blocks = _pool(retrieval, query)
+        values = measure_similarity(blocks.vectors, asked.vector)
+        if params.valuation == "composite":
+            words = retrieval.words[query]
+            idf = weigh_years(words.terms, compute_idf(words.terms, words.frequencies, retrieval.statistics.n_chunks))
+            texts = _read_blocks(material.snapshot, blocks)
+            values = compose_values(values, measure_quality(texts), measure_density(blocks.counts, blocks.chars, idf))
+        found = select_average(blocks, values, params, query)
+        if params.reconstruct == "grow":
+            hits = [
+                Hit(one.document, ord_, one.score) for one in found for ord_ in (one.start_chunk, one.end_chunk - 1)
+            ]
+            found = join_overlaps(settle_ends(found, _fetch_whole(material, hits)))
+        passages += found
+    ordered = sorted(passages, key=lambda one: (retrieval.records[one.document].path, one.start_char))
+    return Picked(_merge_equal(ordered), {})
+
+
+NAMED_SELECTORS: dict[str, Callable[[Material, Any], Picked]] = {
+    "dsrag": select_by_dsrag,
+    "top-k": select_top_k,
+    "sentence-window": select_sentence_windows,
+    "parent": select_parents,
+    "window-parent": select_window_parents,
+    "average": select_by_average,
+}
+
+
+def _pool(retrieval: Retrieval, query: int) -> Blocks:
+    candidates = retrieval.candidates[query]
+    return pool_blocks(
+        candidates.documents,
+        retrieval.blocks,
+        candidates.ords,
+        retrieval.start_chars,
+        candidates.chars,
+        candidates.vectors,
+        candidates.counts,
+        candidates.n_terms,
+    )
+
+
+def _rank(
+    material: Material,
+    query: int,
+    vectors: NDArray[np.float32],
+    counts: NDArray[np.int64] | NDArray[np.int32],
+    n_terms: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], Floats]:
+    """Rank chunks or blocks by the retriever."""
+    asked, words = material.retrieval.queries[query], material.retrieval.words[query]
+    idf = weigh_years(words.terms, compute_idf(words.terms, words.frequencies, material.retrieval.statistics.n_chunks))
+    # The mean over the candidates: the index keeps no mean length of blocks.
+    bm25 = score_bm25(counts.astype(np.float64), n_terms.astype(np.float64), float(n_terms.mean()), idf)
+    similarity = None if asked.vector is None else measure_similarity(vectors, asked.vector)
+    retriever = "lexical" if similarity is None and material.retriever == "dense" else material.retriever
+    return rank_rows(retriever, similarity, bm25)
+
+
+def _reorder(rows: NDArray[np.int64], scores: Floats) -> tuple[NDArray[np.int64], Floats]:
+    order = np.argsort(-scores, kind="stable")
+    return rows[order], scores[order]
+
+
+def _find_hits(material: Material, query: int, most: int) -> list[Hit]:
+    """Return the best chunks by the retriever, or by the reranker among them."""
+    candidates = material.retrieval.candidates[query]
+    if not len(candidates.ords):
+        return []
+    ranked = _rank(material, query, candidates.vectors, candidates.counts, candidates.n_terms)
+    if material.rerank is not None:
+        best = ranked[0][:RERANKED]
+        ranked = _reorder(best, material.rerank(material.retrieval.queries[query].text, best))
+    return take_hits(ranked, candidates.documents, candidates.ords, most)
+
+
+def _fetch_around(material: Material, hits: Sequence[Hit], around: int) -> dict[int, list[Chunk]]:
+    """Return the chunks around hits by document; a sentence is at least a part of a chunk, mostly less."""
+    keys = [
+        make_key(hit.document, ord_)
+        for hit in hits
+        for ord_ in range(
+            max(0, hit.ord - around - 1),
+            min(material.retrieval.records[hit.document].n_chunks, hit.ord + around + 2),
+        )
+    ]
+    return _group(material.snapshot, keys)
+
+
+def _fetch_whole(material: Material, hits: Sequence[Hit]) -> dict[int, list[Chunk]]:
+    """Return all chunks of the documents that have a hit."""
+    documents = sorted({hit.document for hit in hits})
+    keys = [
+        make_key(document, ord_)
+        for document in documents
+        for ord_ in range(material.retrieval.records[document].n_chunks)
+    ]
+    return _group(material.snapshot, keys)
+
+
+def _group(snapshot: Snapshot, keys: Sequence[int]) -> dict[int, list[Chunk]]:
+    grouped: dict[int, list[Chunk]] = {}
+    for stored in snapshot.chunks(sorted(set(keys))):
+        grouped.setdefault(stored.key >> KEY_BITS, []).append(stored.chunk)
+    return grouped
+
+
+def _read_blocks(snapshot: Snapshot, blocks: Blocks) -> list[str]:
+    """Return the text of each block."""
+    spans = list(zip(blocks.documents.tolist(), blocks.start_ords.tolist(), blocks.end_ords.tolist(), strict=True))
+    keys = [make_key(document, ord_) for document, start, end in spans for ord_ in range(start, end)]
+    texts = {stored.key: stored.chunk.text for stored in snapshot.chunks(keys)}
+    return ["".join(texts[make_key(document, ord_)] for ord_ in range(start, end)) for document, start, end in spans]
+
+
+def _merge_equal(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Make passages of the same span one, with all its queries and the best score, in the place of the first."""
+    merged: dict[tuple[int, int, int], Passage] = {}
+    for one in passages:
+        place = (one.document, one.start_char, one.end_char)
+        known = merged.get(place)
+        if known is None:
+            merged[place] = one
+        else:
+            queries = tuple(sorted({*known.queries, *one.queries}))
+            merged[place] = replace(known, queries=queries, score=max(known.score, one.score))
+    return tuple(merged.values())
