@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: help install demo test lint types layers check format bench bench-quality bench-cold clean
+.PHONY: help install demo test lint types layers check format bench-quality bench-cold bench-memory bench-engine clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -46,5 +46,17 @@ format: install  ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench-quality: install  ## Recall and refusals beside plain top-k (DATA=folder of questions)
+	$(BIN)/python -m benchmarks.quality --data $(DATA)
+
+bench-cold: install  ## Time of one query as a whole process, on 10,000 chunks
+	$(BIN)/python -m benchmarks.cold
+
+bench-memory: install  ## Memory of ingest on 5,000 files, and of a query
+	$(BIN)/python -m benchmarks.memory
+
+bench-engine: install  ## Time of the method dsrag on up to 200,000 chunks
+	$(BIN)/python -m benchmarks.engine
+
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .rse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .rse sample_docs/.rse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,11 +12,23 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    from rse_cli.cli.main import run
+    _replace_closed_streams()
+    try:
+        from rse_cli.cli.main import run
 
-    code = run(sys.argv[1:])
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # While modules were loading; later ones are reported where they arrive.
+        code = 130
     # Interpreter shutdown and the threads of lance cost 0.1 s that nobody needs.
     os._exit(code)
+
+
+def _replace_closed_streams() -> None:
+    """Open the null device for a standard stream that was closed, so that no file gets its number and its output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 if __name__ == "__main__":

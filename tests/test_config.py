@@ -71,6 +71,9 @@ def test_without_any_source_the_defaults_hold() -> None:
         "hidden": False,
         "no_ignore": False,
         "max_size": 50_000_000,
+        "read_timeout": 20.0,
+        "read_memory": 1_000_000_000,
+        "lock_timeout": 60.0,
     }
     assert settings.query == {
         "preset": "balanced",
@@ -81,6 +84,7 @@ def test_without_any_source_the_defaults_hold() -> None:
         "path": (),
         "type": (),
         "method": "rse",
+        "retriever": "hybrid",
     }
     assert settings.methods == {"rse": {}, "sentence-window": {}}
     assert set(settings.sources.values()) == {"default"}
@@ -99,6 +103,7 @@ def test_a_flag_beats_the_environment_beats_the_project_beats_the_user_beats_the
         "path": ((), "default"),
         "type": ((), "default"),
         "method": ("rse", "default"),
+        "retriever": ("hybrid", "default"),
     }
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rse_cli.adapters.readers.decode import decode, guess_legacy, guess_utf16
+from rse_cli.adapters.readers.decode import decode, guess_utf16
+from rse_cli.adapters.readers.legacy import guess_legacy
+from rse_cli.adapters.readers.markup import decode_markup
 
 GERMAN = "Die Änderungen der Verordnung über die Führung von Büchern treten am 1. März in Kraft. "
 FRENCH = "Les élèves ont été reçus à l’école où le français est enseigné – « très bien ». "
@@ -119,6 +121,13 @@ def test_bytes_that_cp1252_leaves_undefined_become_controls() -> None:
 @example(b"\x83\x36\xc7\x38\x83\x36\xc7\x38")
 def test_any_bytes_become_text_without_lone_surrogates(data: bytes) -> None:
     decode(data).encode("utf-8")
+
+
+@given(st.sampled_from(["gb18030", "gbk", "utf-7", "utf-16", "cp949", "unicode_escape"]), st.binary(max_size=60))
+@example("gb18030", b"\x83\x36\xc7\x38\x83\x36\xc7\x38")
+@example("unicode_escape", b"\xff \\ud800")
+def test_no_declared_encoding_brings_lone_surrogates_into_a_page(codec: str, data: bytes) -> None:
+    decode_markup(f'<meta charset="{codec}">'.encode() + data).encode("utf-8")
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",), exclude_characters="\0\ufeff")))

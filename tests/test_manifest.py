@@ -17,12 +17,12 @@ from rse_cli.adapters.manifest import (
     Manifest,
     StoredStatistics,
     create_manifest,
-    find_store,
     locate_root,
-    lock_store,
     read_manifest,
     write_manifest,
 )
+from rse_cli.adapters.store_folder import find_store
+from rse_cli.adapters.store_lock import lock_store
 from rse_cli.errors import StoreError
 from rse_cli.ports import ModelIdentity
 
@@ -216,7 +216,7 @@ class TestLock:
 
     def test_a_killed_holder_releases_the_lock(self, tmp_path: Path) -> None:
         code = (
-            "import sys, time; from pathlib import Path; from rse_cli.adapters.manifest import lock_store\n"
+            "import sys, time; from pathlib import Path; from rse_cli.adapters.store_lock import lock_store\n"
             "with lock_store(Path(sys.argv[1]), 0): print('held', flush=True); time.sleep(60)"
         )
         with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as holder:

@@ -13,81 +13,10 @@ from hypothesis import strategies as st
 from rse_cli.adapters.readers.pdf import read_pdf
 from rse_cli.adapters.readers.pdf_columns import find_gutter, order_regions
 from rse_cli.adapters.readers.pdf_layout import lay_out_region
-from rse_cli.adapters.readers.pdf_lines import Fragment, build_line, group_rows
+from rse_cli.adapters.readers.pdf_lines import Fragment
 from rse_cli.adapters.readers.pdf_words import Vocabulary, clean_text, join_lines
-from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
-
-ROMAN, BOLD = "tiro", "tibo"
-LEFT = (
-    "Net sales grew in every region of the world",
-    "because demand for safety products was strong",
-    "and prices rose. Currency took back a part of",
-    "the growth, above all in Europe and in Brazil.",
-    "Organic growth was highest in the industrial",
-    "segment, where new products made the gain.",
-)
-RIGHT = (
-    "Operating margins improved on lower costs of",
-    "raw materials and on productivity, less what",
-    "was spent on new plants. The effective rate of",
-    "income tax fell with the reform of the federal",
-    "law, which also brought a charge that will be",
-    "paid over eight years, as the law allows us.",
-)
-BALANCE = (
-    ("Years ended December 31", "2018", "2017", "2016"),
-    ("Net sales", "32,765", "31,657", "30,109"),
-    ("Gain on sale of businesses", "(547)", "(586)", "(111)"),
-    ("Effective tax rate", "23.4%", "35.5%", "28.3%"),
-)
-
-
-class Pages:
-    """Draws a PDF."""
-
-    def __init__(self) -> None:
-        self.pdf = pymupdf.open()
-
-    def add(self, width: float = 612, height: float = 792) -> Pages:
-        self.page = self.pdf.new_page(width=width, height=height)
-        return self
-
-    def put(self, x: float, y: float, text: str, size: float = 10, font: str = ROMAN, *, rotate: int = 0) -> Pages:
-        if text.isascii():
-            self.page.insert_text((x, y), text, fontsize=size, fontname=font, rotate=rotate)
-        else:
-            writer = pymupdf.TextWriter(self.page.rect)
-            writer.append((x, y), text, font=pymupdf.Font(font), fontsize=size)
-            writer.write_text(self.page)
-        return self
-
-    def right(self, x: float, y: float, text: str, size: float = 10) -> Pages:
-        return self.put(x - pymupdf.get_text_length(text, ROMAN, size), y, text, size)
-
-    def lines(self, x: float, y: float, lines: tuple[str, ...], leading: float = 12) -> Pages:
-        for i, line in enumerate(lines):
-            self.put(x, y + i * leading, line)
-        return self
-
-    def table(self, x: float, y: float, rows: tuple[tuple[str, ...], ...], first: float, step: float = 70) -> Pages:
-        """Labels at `x`, numbers right-aligned at ``x + first`` and every `step` after it, with $ in the second row."""
-        for i, (label, *numbers) in enumerate(rows):
-            self.put(x, y + 12 * i, label)
-            for j, number in enumerate(numbers):
-                self.right(x + first + step * j, y + 12 * i, number)
-                if i == 1:
-                    self.put(x + first + step * j - 50, y + 12 * i, "$")
-        return self
-
-    def read(self, name: str = "report.pdf") -> Document:
-        return read_pdf(Path(name), self.pdf.tobytes())
-
-
-def pages_of(document: Document) -> list[str]:
-    ends = (*document.page_starts[1:], len(document.text))
-    return [document.text[a:b].strip() for a, b in zip(document.page_starts, ends, strict=True)]
-
+from tests.pdf_pages import BALANCE, BOLD, LEFT, RIGHT, ROMAN, Pages, pages_of
 
 TABLE_TEXT = """Years ended December 31  2018  2017  2016
 Net sales  $ 32,765  $ 31,657  $ 30,109
@@ -145,67 +74,6 @@ def test_a_short_right_column_is_known_by_the_gutter_of_other_pages():
     assert pages_of(pages.read())[-1] == f"{' '.join(LEFT)}\n\n{RIGHT[0]} raw materials."
 
 
-def test_a_small_table_inside_a_column_stays_in_its_column():
-    rows = (
-        ("(in millions)", "2018", "2017"),
-        ("Net sales", "765", "657"),
-        ("Cost of sales", "482", "455"),
-        ("Income", "207", "192"),
-    )
-    pages = Pages().add().lines(60, 100, LEFT + RIGHT).lines(318, 100, RIGHT).table(318, 184, rows, first=150, step=60)
-    text = pages.read().text
-    assert text.startswith(" ".join(LEFT + RIGHT))
-    assert text.endswith(
-        "(in millions)  2018  2017\nNet sales  $ 765  $ 657\nCost of sales  482  455\nIncome  207  192"
-    )
-
-
-def test_long_labels_with_a_column_of_words_are_a_table_and_not_two_columns():
-    rows = (
-        "Medium-term note due in March of the year 2021|Fixed|2.30%|598",
-        "Eurobond due in September of the year 2020|Floating|0.00%|359",
-        "Convertible notes, net of the discount|Fixed|(0.40)|252",
-        "Floating rate bonds of the county authority|Floating|1.10%|27",
-        "Other borrowings|Various|0.02|74",
-    )
-    pages = Pages().add()
-    for i, row in enumerate(rows):
-        label, kind, rate, amount = row.split("|")
-        pages.put(72, 100 + 12 * i, label).put(320, 100 + 12 * i, kind)
-        pages.right(430, 100 + 12 * i, rate).right(500, 100 + 12 * i, amount)
-    assert pages.read().text == "\n".join(row.replace("|", "  ") for row in rows)
-
-
-def test_labels_of_several_lines_join_their_numbers():
-    pages = Pages().add()
-    pages.put(72, 100, "Selling, general and").put(80, 112, "administrative expenses").right(400, 112, "7,602").right(
-        470, 112, "6,626"
-    )
-    pages.put(72, 124, "Loss on hedges, net of").right(400, 124, "(12)").right(470, 124, "(9)").put(
-        80, 136, "tax of $2 and $1"
-    )
-    pages.put(72, 148, "Operating activities:").put(72, 160, "Net income").right(400, 160, "5,363").right(
-        470, 160, "4,869"
-    )
-    assert pages.read().text.split("\n") == [
-        "Selling, general and administrative expenses  7,602  6,626",
-        "Loss on hedges, net of tax of $2 and $1  (12)  (9)",
-        "Operating activities:",
-        "Net income  5,363  4,869",
-    ]
-
-
-def test_parts_of_a_number_set_apart_come_together_and_dot_leaders_go():
-    pages = Pages().add()
-    pages.put(72, 100, "Net loss . . . . . . . . . . . . . . . . .").put(300, 100, "$").put(330, 100, "(1,234").put(
-        362, 100, ")"
-    )
-    pages.put(72, 112, "Margin..................................").put(330, 112, "12.5").put(352, 112, "%").put(
-        400, 112, "—"
-    )
-    assert pages.read().text == "Net loss  $ (1,234)\nMargin  12.5%  —"
-
-
 def test_wrapped_prose_is_one_line_and_paragraphs_end_at_indents_short_lines_and_bullets():
     pages = Pages().add().lines(72, 100, LEFT[:2]).put(72, 124, "and prices rose.")
     pages.put(72, 136, LEFT[4]).put(72, 148, LEFT[5][:30]).put(84, 160, RIGHT[0]).put(72, 172, RIGHT[1])
@@ -232,6 +100,17 @@ def test_prose_that_lists_years_is_not_a_table():
     document = Pages().add().lines(72, 100, lines).read()
     assert document.text == " ".join(lines)
     assert document.atoms == ()
+
+
+def test_a_number_and_its_percent_sign_are_one_word_at_a_line_end():
+    pages = (
+        Pages()
+        .add()
+        .lines(72, 100, LEFT)
+        .put(72, 172, "and the margin of the group was higher by")
+        .put(72, 184, "5 %.")
+    )
+    assert pages.read().text.endswith("higher by 5 %.")
 
 
 def test_words_cut_at_a_line_end_join_and_real_compounds_keep_their_hyphen():
@@ -310,73 +189,6 @@ def test_a_landscape_page_by_rotation_reads_upright():
         pages.put(100 + 12 * i, 700, line, rotate=90)
     pages.page.set_rotation(90)
     assert pages.read().text == " ".join(LEFT)
-
-
-def write_report() -> Pages:
-    pages = Pages().add().put(72, 90, "Item 7. Management’s Discussion", 10, BOLD).lines(72, 120, LEFT)
-    pages.put(72, 220, "Liquidity", 12, BOLD).lines(72, 240, RIGHT).put(72, 340, "Credit lines", 10, BOLD).lines(
-        72, 360, LEFT
-    )
-    return pages.add().put(72, 90, "Item 8. Financial Statements", 10, BOLD).lines(72, 120, RIGHT)
-
-
-def test_headings_come_from_type_with_the_items_of_a_report_outermost():
-    document = write_report().read()
-    assert [(h.level, h.text) for h in document.headings] == [
-        (1, "Item 7. Management’s Discussion"),
-        (2, "Liquidity"),
-        (2, "Credit lines"),
-        (1, "Item 8. Financial Statements"),
-    ]
-    assert all(document.text.startswith(h.text, h.start_char) for h in document.headings)
-
-
-def test_an_outline_gives_the_levels_and_headings_by_type_stand_below_it():
-    pages = write_report()
-    pages.pdf.set_toc(
-        [[1, "Item 7. Management’s Discussion", 1], [2, "LIQUIDITY", 1], [1, "Item 8. Financial Statements", 2]]
-    )
-    assert [(h.level, h.text) for h in pages.read().headings] == [
-        (1, "Item 7. Management’s Discussion"),
-        (2, "LIQUIDITY"),
-        (4, "Credit lines"),
-        (1, "Item 8. Financial Statements"),
-    ]
-
-
-def test_bold_rows_and_captions_inside_a_table_are_not_headings():
-    pages = (
-        Pages()
-        .add()
-        .put(72, 80, "Consolidated Balance Sheets", 10, BOLD)
-        .lines(72, 100, LEFT)
-        .table(72, 200, BALANCE, first=250)
-    )
-    pages.put(72, 248, "Assets", 10, BOLD).put(72, 260, "Cash").right(322, 260, "2,853").right(392, 260, "3,053")
-    assert [h.text for h in pages.read().headings] == ["Consolidated Balance Sheets"]
-
-
-@pytest.mark.parametrize(
-    ("metadata", "title"),
-    [
-        ("Northwind Annual Report 2018", "Northwind Annual Report 2018"),
-        ("untitled", "Northwind Industries, Inc."),
-        ("Microsoft Word - final.docx", "Northwind Industries, Inc."),
-        ("d12345d10k.htm", "Northwind Industries, Inc."),
-        ("10-K", "Northwind Industries, Inc."),
-        ("", "Northwind Industries, Inc."),
-    ],
-)
-def test_the_title_is_that_of_the_metadata_if_it_is_one_else_the_largest_type_of_page_one(metadata: str, title: str):
-    pages = (
-        Pages().add().put(72, 60, "FORM 10-K", 24).put(72, 100, "Northwind Industries, Inc.", 18).lines(72, 140, LEFT)
-    )
-    pages.pdf.set_metadata({"title": metadata})
-    assert pages.read().title == title
-
-
-def test_without_a_title_there_is_none():
-    assert Pages().add().lines(72, 100, LEFT).read().title is None
 
 
 def failure_of(data: bytes) -> tuple[str, str]:
@@ -464,12 +276,3 @@ def test_layout_loses_no_character_and_repeats_none(fragments: list[Fragment]):
     assert Counter(map(id, fragments)) == Counter(id(f) for region in regions for f in region)
     text = "".join(line for region in regions for paragraph in lay_out_region(region) for line in paragraph.lines)
     assert Counter("".join(f.text for f in fragments).replace(" ", "")) == Counter(text.replace(" ", ""))
-
-
-def test_a_raised_note_belongs_to_its_row():
-    rows = group_rows([
-        Fragment(72, 90, 112, 102, 100, 10, False, "Net sales"),
-        Fragment(113, 88, 120, 95, 94, 6, False, "(1)"),
-        Fragment(300, 90, 325, 102, 100, 10, False, "5,000"),
-    ])  # fmt: skip
-    assert [build_line(row).text for row in rows] == ["Net sales(1)  5,000"]

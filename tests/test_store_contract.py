@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rse_cli.adapters import lancedb_store
+from rse_cli.adapters import lance_snapshot, lancedb_store
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import ChunkingIdentity, create_manifest, read_manifest
 from rse_cli.core.models import Chunk
@@ -56,6 +56,7 @@ def indexed(path: str, *words: str, vectors: Sequence[np.ndarray] | None = None)
             FileStamp(int(starts[-1]), 1_700_000_000_123_456_789, 1),
             hashlib.sha256("".join(words).encode()).hexdigest(),
             "indexed" if words else "empty",
+            summary=" ".join(words),
             n_chunks=len(words),
             n_chars=int(starts[-1]),
             window_lengths=tuple(k * len(words) + 1 for k in range(4)),
@@ -196,6 +197,15 @@ class TestRoundTrip:
         put(store, dataclasses.replace(indexed("a"), record=record))
         assert store.snapshot().files() == [record]
         assert list(store.snapshot().heads([0, 1, 2, 7]).values()) == [record]
+
+    def test_the_vector_of_a_document_comes_back_and_outlives_a_touch(self, store: Store) -> None:
+        put(store, dataclasses.replace(indexed("b", "x"), document_vector=point(0, 1)), indexed("c"))
+        put(store, dataclasses.replace(indexed("a", "y"), document_vector=point(1, 0)))
+        with store.lock():
+            store.touch([indexed("a", "y").record])
+        numbers, vectors = store.snapshot().document_vectors()
+        assert numbers.tolist() == [0, 2]
+        assert vectors == pytest.approx(np.stack([point(0, 1), point(1, 0)]))
 
 
 class TestNearest:
@@ -400,7 +410,7 @@ class TestLanceStore:
         put(lance_store, indexed("a", "one"))
         lance_store.maintain()
         snapshot = lance_store.snapshot()
-        monkeypatch.setattr(lancedb_store.LanceSnapshot, "summaries", lambda self: pytest.fail("read head rows"))
+        monkeypatch.setattr(lance_snapshot.LanceSnapshot, "summaries", lambda self: pytest.fail("read head rows"))
         assert snapshot.statistics().n_chunks == 1
 
     def test_a_vector_index_answers_as_the_flat_search_does_for_old_and_new_rows(
@@ -427,7 +437,7 @@ class TestLanceStore:
     ) -> None:
         monkeypatch.setattr(lancedb_store, "VECTOR_INDEX_ROWS", 500)
         monkeypatch.setattr(lancedb_store, "PARTITION_ROWS", 20)
-        monkeypatch.setattr(lancedb_store, "PROBED_PARTITIONS", 1)
+        monkeypatch.setattr(lance_snapshot, "PROBED_PARTITIONS", 1)
         rng = np.random.default_rng(0)
         vectors = [point(*rng.standard_normal(DIMENSION)) for _ in range(600)]
         files = [indexed(f"f{i}", *["w"] * 10, vectors=vectors[10 * i : 10 * i + 10]) for i in range(60)]

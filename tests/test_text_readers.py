@@ -356,6 +356,12 @@ def test_a_notebook_becomes_markdown_with_code_and_outputs_in_fences() -> None:
     assert begins(document) == ["# Title", "## Part"]
 
 
+def test_halves_of_characters_that_a_notebook_escapes_join_and_a_half_alone_is_replaced() -> None:
+    cells = [{"cell_type": "markdown", "source": ["# \ud83d", "\ude00 \ud800\n"]}]
+    document = read("a.ipynb", json.dumps({"cells": cells}))
+    assert (document.text, document.title) == ("# 😀 \ufffd\n\n", "😀 \ufffd")
+
+
 @pytest.mark.parametrize("text", ['{"cells": [', "[]", '{"a": 1}', '{"cells": 3}'])
 def test_a_broken_notebook_fails_with_its_reason(text: str) -> None:
     with pytest.raises(ReadError, match="notebook: ") as caught:

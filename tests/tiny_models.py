@@ -176,3 +176,75 @@ def _tokenizer(lower_case: bool) -> dict[str, Any]:
             "vocab": ids,
         },
     }
+
+
+def write_cross_encoder(
+    folder: Path,
+    *,
+    favourite: str = "evidence",
+    labels: int = 1,
+    activation: str | None = None,
+    kind: str = "F32",
+    config: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a cross-encoder to `folder` and return it: the denser a pair is with one word, the higher its score.
+
+    Attention is even over all tokens, so the first token ends with the share of `favourite` among them in its first
+    coordinate, which pooler and classifier pass on. `activation` is the path of a torch class for the configuration;
+    `config` overrides keys of config.json.
+    """
+    folder.mkdir(parents=True)
+    tokenizer = _tokenizer(lower_case=True)
+    tokenizer["model"]["vocab"].setdefault(favourite, len(VOCABULARY))
+    vocabulary = tokenizer["model"]["vocab"]
+    settings = {
+        **_bert_config(),
+        "architectures": ["BertForSequenceClassification"],
+        "vocab_size": 1 + max(vocabulary.values()),
+        "max_position_embeddings": PAIR_POSITIONS,
+        "num_labels": labels,
+        "id2label": {str(i): f"LABEL_{i}" for i in range(labels)},
+        "label2id": {f"LABEL_{i}": i for i in range(labels)},
+        **({"sentence_transformers": {"activation_fn": activation}} if activation else {}),
+        **(config or {}),
+    }
+    limits = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": PAIR_POSITIONS}
+    for name, content in {
+        "config.json": settings,
+        "tokenizer.json": tokenizer,
+        "tokenizer_config.json": limits,
+    }.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    write_safetensors(folder / "model.safetensors", _counting_weights(vocabulary, favourite, labels), kind)
+    return folder
+
+
+# Enough for a header and a chunk that are spelled letter by letter.
+PAIR_POSITIONS = 512
+
+
+def _counting_weights(vocabulary: Mapping[str, int], favourite: str, labels: int) -> dict[str, NDArray[np.float32]]:
+    """Weights of the network that measures the share of one token; every other token looks the same."""
+    tensors = {f"bert.{name}": np.zeros_like(values) for name, values in _random_weights(0).items()}
+    words = np.tile(np.where(np.arange(WIDTH) % 2, 1, -1), (1 + max(vocabulary.values()), 1)).astype(np.float32)
+    words[:, :2] = 0
+    words[vocabulary[favourite], 0] = 8
+    tensors["bert.embeddings.word_embeddings.weight"] = words
+    tensors["bert.embeddings.position_embeddings.weight"] = np.zeros((PAIR_POSITIONS, WIDTH), np.float32)
+    for name, values in tensors.items():
+        if name.endswith("LayerNorm.weight"):
+            values[:] = 1
+        if name.endswith(("attention.self.value.weight", "attention.output.dense.weight")):
+            values[0, 0] = 1
+    pooler = np.zeros((WIDTH, WIDTH), np.float32)
+    pooler[0, 0] = 1
+    classifier = np.zeros((labels, WIDTH), np.float32)
+    classifier[-1, 0] = 8
+    bias = np.zeros(labels, np.float32)
+    bias[-1] = -4
+    return tensors | {
+        "bert.pooler.dense.weight": pooler,
+        "bert.pooler.dense.bias": np.zeros(WIDTH, np.float32),
+        "classifier.weight": classifier,
+        "classifier.bias": bias,
+    }

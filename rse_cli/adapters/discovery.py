@@ -1,50 +1,31 @@
 """Which files are indexed: a walk below the given paths, as ripgrep does it, with the reasons for what is left out."""
 
 # Strings and os.path, since a Path for each file would cost more than the walk.
-# ruff: noqa: PTH114, PTH116, PTH118, PTH119, PTH120
+# ruff: noqa: PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from rse_cli.adapters.given_paths import make_printable, place_paths
+from rse_cli.adapters.found_files import (
+    NEVER_INDEXED,
+    STORE_MARKS,
+    Selection,
+    Walk,
+    add_links,
+    is_store,
+    is_utf8,
+    list_above,
+    take_file,
+)
+from rse_cli.adapters.given_paths import place_paths
 from rse_cli.adapters.ignore import RULE_FILES, Choice, Fits, IgnoreRules, compile_globs, enter_folder
-from rse_cli.ports import FileStamp, FoundFile
+from rse_cli.ports import FoundFile
 
-_STORE_MARKS = frozenset({"manifest.json", "chunks.lance"})
-"""What a folder holds that is a store under any name."""
-
-_NEVER = frozenset({".git", ".rse"})
-"""Names whose content is no document, whatever the rules and flags say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What `rse ingest` was asked for.
-
-    Parameters
-    ----------
-    include : tuple of str
-        Globs (see `compile_globs`); when given, only files that they accept.
-    exclude : tuple of str
-        Globs of files and folders to leave out, even when they are named themselves.
-    hidden : bool
-        Also files and folders whose name begins with a dot.
-    no_ignore : bool
-        Don't read ``.gitignore`` and ``.rseignore``.
-    max_size : int
-        Bytes; larger files are reported and left out.
-    """
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    hidden: bool = False
-    no_ignore: bool = False
-    max_size: int = 50_000_000
+__all__ = ["Discovery", "Selection", "discover_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +55,6 @@ class _Folder:
     path: str
     rules: IgnoreRules
     fits: Fits
-
-
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """What holds for a whole walk, and what it has found so far."""
-
-    root: str
-    store: str
-    selection: Selection
-    choice: Choice
-    files: dict[str, FoundFile] = field(default_factory=dict)
-    links: dict[str, tuple[str, FoundFile]] = field(default_factory=dict)
-    oversize: dict[str, int] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
-
-    def locate(self, path: str) -> str:
-        """Return where a path of the index lies on disk."""
-        return os.path.join(self.root, path) if path else self.root
-
-    def report(self, location: str, reason: str) -> None:
-        """Note why something on disk is left out."""
-        self.problems[make_printable(os.path.relpath(location, self.root))] = reason
 
 
 def discover_files(root: Path, paths: Sequence[Path], selection: Selection, store: Path) -> Discovery:
@@ -132,7 +91,7 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
 
     Links to folders are not followed. A link to a file in the root is followed, unless that file is found itself.
     """
-    walk = _Walk(
+    walk = Walk(
         root=os.path.realpath(root),
         store=os.path.realpath(store),
         selection=selection,
@@ -140,7 +99,7 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
     )
     for path, is_folder in place_paths(walk.root, paths or [root]):
         folder = path if is_folder else path.rpartition("/")[0]
-        if any(_is_store(walk, above) for above in (*_list_above(folder), folder)):
+        if any(is_store(walk, above) for above in (*list_above(folder), folder)):
             walk.report(walk.locate(path), "belongs to a store or to git")
         elif is_folder:
             _walk_folder(walk, _descend_to(walk, folder))
@@ -148,8 +107,8 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
             # A file that was named itself: only the globs can keep it out.
             fits = walk.choice.advance(_descend_to(walk, folder).fits, path, os.path.basename(path), False)
             if walk.choice.accepts(fits):
-                _take_file(walk, path)
-    _add_links(walk)
+                take_file(walk, path)
+    add_links(walk)
     return Discovery(
         files=tuple(walk.files[path] for path in sorted(walk.files)),
         oversize=tuple(sorted(walk.oversize.items())),
@@ -157,42 +116,20 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
     )
 
 
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _list_above(path: str) -> list[str]:
-    """List the folders above a path, from the root ("") down."""
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(len(parts))] if path else []
-
-
-def _is_store(walk: _Walk, path: str) -> bool:
-    """Tell whether a folder is a store, or git's, or has such a name."""
-    location = walk.locate(path)
-    if location == walk.store or (path and os.path.basename(path) in _NEVER):
-        return True
-    return all(os.path.lexists(os.path.join(location, mark)) for mark in _STORE_MARKS)
-
-
-def _descend_to(walk: _Walk, path: str) -> _Folder:
+def _descend_to(walk: Walk, path: str) -> _Folder:
     """Collect what the folders above a given one say about its entries; that they ignore it does not count."""
     rules = IgnoreRules()
     fits = (-1, -1)
     for location in _list_git_folders_above(walk.root):
         rules = _read_rules_of(walk, rules, location, prefix=os.path.relpath(walk.root, location) + "/")
-    for folder in _list_above(path):
+    for folder in list_above(path):
         rules = _read_rules_of(walk, rules, walk.locate(folder), skip=len(folder) + 1 if folder else 0)
-    for folder in (*_list_above(path), path)[1:]:
+    for folder in (*list_above(path), path)[1:]:
         fits = walk.choice.advance(fits, folder, os.path.basename(folder), True)
     return _Folder(path, rules, fits)
 
 
-def _read_rules_of(walk: _Walk, rules: IgnoreRules, location: str, prefix: str = "", skip: int = 0) -> IgnoreRules:
+def _read_rules_of(walk: Walk, rules: IgnoreRules, location: str, prefix: str = "", skip: int = 0) -> IgnoreRules:
     """Enter a folder above a given one, whose entries are not listed."""
     if walk.selection.no_ignore:
         return rules
@@ -213,14 +150,14 @@ def _list_git_folders_above(root: str) -> list[str]:
     return above[::-1]
 
 
-def _walk_folder(walk: _Walk, top: _Folder) -> None:
+def _walk_folder(walk: Walk, top: _Folder) -> None:
     """Scan a folder and all below it, without recursion, so that depth has no limit."""
     waiting = [top]
     while waiting:
         waiting += _scan_folder(walk, waiting.pop())
 
 
-def _scan_folder(walk: _Walk, folder: _Folder) -> list[_Folder]:
+def _scan_folder(walk: Walk, folder: _Folder) -> list[_Folder]:
     """Take the files of one folder and return the folders in it to go on with."""
     location = walk.locate(folder.path)
     try:
@@ -232,17 +169,17 @@ def _scan_folder(walk: _Walk, folder: _Folder) -> list[_Folder]:
         walk.report(location, f"the folder can't be read: {error.strerror}")
         return []
     names = {entry.name for entry in entries}
-    if names >= _STORE_MARKS:
+    if names >= STORE_MARKS:
         return []
     base = f"{folder.path}/" if folder.path else ""
     rules = folder.rules
     if not walk.selection.no_ignore:
         rules = enter_folder(rules, location, names, prefix="", skip=len(base), report=walk.report)
-    found = [_take_entry(walk, folder, rules, base, entry) for entry in entries if entry.name not in _NEVER]
+    found = [_take_entry(walk, folder, rules, base, entry) for entry in entries if entry.name not in NEVER_INDEXED]
     return [below for below in found if below]
 
 
-def _take_entry(walk: _Walk, folder: _Folder, rules: IgnoreRules, base: str, entry: os.DirEntry[str]) -> _Folder | None:
+def _take_entry(walk: Walk, folder: _Folder, rules: IgnoreRules, base: str, entry: os.DirEntry[str]) -> _Folder | None:
     """Apply the rules to one entry: take a file, return a folder, pass over the rest."""
     name = entry.name
     path = base + name
@@ -257,64 +194,11 @@ def _take_entry(walk: _Walk, folder: _Folder, rules: IgnoreRules, base: str, ent
     fits = walk.choice.advance(folder.fits, path, name, is_folder)
     if not is_folder:
         if walk.choice.accepts(fits):
-            _take_file(walk, path)
+            take_file(walk, path)
         return None
     if entry.path == walk.store or walk.choice.prunes(fits):
         return None
-    if not _is_utf8(name):
+    if not is_utf8(name):
         walk.report(entry.path, "the name is not UTF-8")
         return None
     return _Folder(path, rules, fits)
-
-
-def _take_file(walk: _Walk, path: str) -> None:
-    """Take a file that passed all rules, or say why it can't be indexed; nothing is opened."""
-    location = target = walk.locate(path)
-    try:
-        info = os.lstat(location)
-        is_link = stat.S_ISLNK(info.st_mode)
-        if is_link:
-            target = os.path.realpath(location)
-            info = os.stat(target)
-    except OSError as error:
-        if os.path.islink(location):
-            walk.report(location, f"a broken link: {error.strerror}")
-        elif not isinstance(error, FileNotFoundError | NotADirectoryError):
-            walk.report(location, f"can't be read: {error.strerror}")
-        return
-    if not _check_kind(walk, location, target, info.st_mode):
-        return
-    if info.st_size > walk.selection.max_size:
-        walk.oversize[path] = info.st_size
-        return
-    found = FoundFile(path, Path(location), FileStamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns))
-    if is_link:
-        walk.links[path] = (os.path.relpath(target, walk.root), found)
-    else:
-        walk.files[path] = found
-
-
-def _check_kind(walk: _Walk, location: str, target: str, mode: int) -> bool:
-    """Tell whether this is, or links to, a file that can be indexed; report it if a user would wonder."""
-    inside = target == walk.root or target.startswith(walk.root.rstrip("/") + "/")
-    if not inside:
-        walk.report(location, "a link out of the indexed folder")
-    elif not _is_utf8(location[len(walk.root) :]):
-        walk.report(location, "the name is not UTF-8")
-    elif stat.S_ISREG(mode):
-        return target == location or not any(
-            _is_store(walk, folder) for folder in _list_above(os.path.relpath(target, walk.root))
-        )
-    elif not stat.S_ISDIR(mode):
-        walk.report(location, "not a file: a pipe, socket or device")
-    return False
-
-
-def _add_links(walk: _Walk) -> None:
-    """Add the links whose target was not found itself, one for each target, so that no text is indexed twice."""
-    targets = set(walk.files)
-    for path in sorted(walk.links):
-        target, found = walk.links[path]
-        if target not in targets:
-            targets.add(target)
-            walk.files[path] = found

@@ -31,7 +31,7 @@ def choose_root(paths: Sequence[Path], cwd: Path) -> Path:
     here = os.path.realpath(cwd)
     folders = []
     for path in paths:
-        place, is_folder = _resolve_place(os.path.join(here, path))
+        place, is_folder = resolve_place(os.path.join(here, path))
         folders.append(place if is_folder else os.path.dirname(place))
     common = os.path.commonpath(folders) if folders else here
     return Path(here if os.path.commonpath([common, here]) == here else common)
@@ -60,7 +60,7 @@ def place_paths(root: str, paths: Sequence[Path]) -> list[tuple[str, bool]]:
     missing = [make_printable(str(path)) for path in paths if not os.path.exists(path)]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    places = {_resolve_place(os.path.abspath(path)): path for path in paths}
+    places = {resolve_place(os.path.abspath(path)): path for path in paths}
     inside = root.rstrip("/") + "/"
     outside = [make_printable(str(path)) for (at, _), path in places.items() if not f"{at}/".startswith(inside)]
     if outside:
@@ -73,8 +73,19 @@ def make_printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _resolve_place(path: str) -> tuple[str, bool]:
-    """Resolve a folder to what it links to, but a file only up to its own name."""
+def resolve_place(path: str) -> tuple[str, bool]:
+    """Resolve a path that was given: a folder to what it links to, a file only up to its own name.
+
+    Parameters
+    ----------
+    path : str
+        Absolute; it need not exist.
+
+    Returns
+    -------
+    (str, bool)
+        Where it lies, and whether it is a folder.
+    """
     if os.path.isdir(path):
         return os.path.realpath(path), True
     folder, name = os.path.split(path)

@@ -1,41 +1,22 @@
-"""The store's folder: its manifest, its ``.gitignore``, its lock, and how it is found."""
+"""The manifest: what a store says about itself, replaced in one step."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, TABLE_FOLDER, prepare_folder
+from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
 from rse_cli.errors import StoreError
 from rse_cli.ports import ModelIdentity
 
 FORMAT_VERSION = 1
 """Raised when a store written by an older version can't be read any more."""
-
-STORE_NAME = ".rse"
-"""The folder that a root holds, as ``.git`` does."""
-
-TABLE_FOLDER = "chunks.lance"
-MANIFEST_NAME = "manifest.json"
-DRAFT_NAME = "manifest.json.new"
-"""One name for all writers, since they hold the lock; what a kill leaves is written over."""
-
-LOCK_NAME = "lock"
-IGNORE_NAME = ".gitignore"
-IGNORE_TEXT = "*\n"
-
-LOCK_SECONDS = 60.0
-"""How long a writer waits for another: enough for a small ingest to end, not for somebody to think that all hangs."""
-
-POLL_SECONDS = 0.1
-"""How often a waiting writer tries again: short beside an ingest, long beside a system call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +104,6 @@ class Manifest:
     format_version: int = FORMAT_VERSION
 
 
-def find_store(start: Path) -> Path | None:
-    """Return the ``.rse`` folder of `start` or of its nearest ancestor that has one, as git finds its own.
-
-    Parameters
-    ----------
-    start : Path
-        A folder, or a file in one.
-
-    Returns
-    -------
-    Path or None
-        None where no ancestor holds a store.
-    """
-    here = start.resolve()
-    return next((f / STORE_NAME for f in (here, *here.parents) if (f / STORE_NAME).is_dir()), None)
-
-
 def locate_root(store: Path, manifest: Manifest) -> Path:
     """Return the absolute folder that the paths in the store at `store` are relative to."""
     return (store.resolve() / manifest.root).resolve()
@@ -160,6 +124,7 @@ def create_manifest(
     *,
     rebuild: bool = False,
     timeout: float = LOCK_SECONDS,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> Manifest:
     """Begin an empty index: make the store's folder and its manifest, under the lock.
 
@@ -173,8 +138,8 @@ def create_manifest(
         See `Manifest`.
     rebuild : bool
         Whether an index that is there already is dropped.
-    timeout : float
-        Seconds to wait for another writer.
+    timeout, announce
+        See `lock_store`.
 
     Returns
     -------
@@ -189,7 +154,7 @@ def create_manifest(
     """
     prepare_folder(store)
     manifest = Manifest(describe_root(store, root), model, backend, chunking)
-    with lock_store(store, timeout):
+    with lock_store(store, timeout, announce):
         if not rebuild and (store / MANIFEST_NAME).exists():
             present = read_manifest(store)
             if not is_same_index(present, manifest):
@@ -200,7 +165,7 @@ def create_manifest(
             if (store / TABLE_FOLDER).exists():
                 shutil.rmtree(store / TABLE_FOLDER)
         except OSError as error:
-            raise StoreError(f"can't empty the store {store}: {_explain_os_error(error)}") from error
+            raise StoreError(f"can't empty the store {store}: {error.strerror or error}") from error
         write_manifest(store, manifest)
     return manifest
 
@@ -226,29 +191,6 @@ def add_sources(store: Path, sources: Sequence[Source]) -> None:
         write_manifest(store, replace(manifest, sources=together))
 
 
-def prepare_folder(store: Path) -> None:
-    """Make the store's folder with its ``.gitignore``, so that it can be locked.
-
-    Raises
-    ------
-    StoreError
-        If the folder holds anything that isn't a store's, or can't be made.
-    """
-    try:
-        store.mkdir(parents=True, exist_ok=True)
-        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER}
-        foreign = sorted(p.name for p in store.iterdir() if p.name not in ours)
-        ignore = store / IGNORE_NAME
-        if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
-            foreign.append(IGNORE_NAME)
-        if foreign:
-            # A `.gitignore` of `*` in somebody's own folder would hide their work from git.
-            raise StoreError(f"{store} holds other files ({foreign[0]}): give --store a new or empty folder")
-        ignore.write_text(IGNORE_TEXT, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"can't make a store at {store}: {_explain_os_error(error)}") from error
-
-
 def read_manifest(store: Path) -> Manifest:
     """Read what the store at `store` says about itself.
 
@@ -264,7 +206,7 @@ def read_manifest(store: Path) -> Manifest:
             raise StoreError(f"{store} is not a store but a file: give --store a folder") from None
         raise StoreError(f"no index at {store}: run `rse ingest`") from None
     except OSError as error:
-        raise StoreError(f"can't read the store {store}: {_explain_os_error(error)}") from error
+        raise StoreError(f"can't read the store {store}: {error.strerror or error}") from error
     try:
         data = json.loads(content)
         version = data["format_version"]
@@ -295,55 +237,7 @@ def write_manifest(store: Path, manifest: Manifest) -> None:
             draft.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise StoreError(f"can't write the store {store}: {_explain_os_error(error)}") from error
-
-
-@contextmanager
-def lock_store(store: Path, timeout: float) -> Iterator[None]:
-    """Hold the store at `store` for writing; the system releases the lock when the process ends, however it ends.
-
-    Parameters
-    ----------
-    store : Path
-        An existing folder.
-    timeout : float
-        Seconds to wait for another writer.
-
-    Raises
-    ------
-    StoreError
-        If the lock file can't be opened, or another process still holds it after `timeout`; names that process.
-    """
-    try:
-        # Python makes descriptors that started programs don't inherit, so no worker keeps the lock alive.
-        descriptor = os.open(store / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise StoreError(f"can't lock the store {store}: {_explain_os_error(error)}") from error
-    try:
-        _wait_for_lock(descriptor, store, timeout)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
-        with suppress(OSError):
-            os.ftruncate(descriptor, 0)
-    finally:
-        os.close(descriptor)
-
-
-def _wait_for_lock(descriptor: int, store: Path, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
-                raise StoreError(f"the store {store} is being written by process {holder}: try again later") from None
-            time.sleep(POLL_SECONDS)
-        except OSError as error:
-            raise StoreError(f"can't lock the store {store}: {_explain_os_error(error)}") from error
-        else:
-            return
+        raise StoreError(f"can't write the store {store}: {error.strerror or error}") from error
 
 
 def _parse_manifest(data: dict[str, Any]) -> Manifest:
@@ -368,7 +262,3 @@ def _expect_mapping(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError("not a mapping")
     return value
-
-
-def _explain_os_error(error: OSError) -> str:
-    return error.strerror or str(error)

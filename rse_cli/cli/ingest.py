@@ -29,6 +29,18 @@ def ingest(
     headers: Annotated[
         str | None, typer.Option(metavar="KIND", help="Weight of headings in a new index: normal, strong or none.")
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that encode (cores).")
+    ] = None,
+    read_timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Give up a file that takes longer to read (20).")
+    ] = None,
+    read_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Give up a file that needs more memory to read (1GB).")
+    ] = None,
+    lock_timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Wait so long for another ingest to end (60).")
+    ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Drop the index and make it anew.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 if a file can't be read.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only say what would be done.")] = False,
@@ -50,13 +62,17 @@ def ingest(
             "model": model,
             "chunk_chars": chunk_chars,
             "headers": headers,
+            "read_timeout": read_timeout,
+            "read_memory": read_memory,
+            "lock_timeout": lock_timeout,
         },
         store=store,
         rebuild=rebuild,
+        jobs=jobs,
         dry_run=dry_run,
         progress=not quiet,
         verbose=verbose,
     )
-    result = run_ingest(paths or [Path()], flags)
-    report_ingest(result, as_json=json, quiet=quiet, verbose=verbose)
+    result = run_ingest(paths or [], flags)
+    report_ingest(result, as_json=json, quiet=quiet, verbose=verbose, strict=strict)
     return 2 if strict and result.summary.skipped else 0

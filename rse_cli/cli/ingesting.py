@@ -4,40 +4,49 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.discovery import Discovery, discover_files
 from rse_cli.adapters.given_paths import choose_root
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import (
-    MANIFEST_NAME,
-    STORE_NAME,
     ChunkingIdentity,
+    Manifest,
     Source,
     add_sources,
     create_manifest,
-    find_store,
     locate_root,
     read_manifest,
 )
+from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
+from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store
+from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.progress import watch_ingest
+from rse_cli.cli.sources import (
+    Survey,
+    describe_selection,
+    make_selection,
+    plan_survey,
+    survey_paths,
+    survey_sources,
+)
 from rse_cli.cli.wiring import (
     TEXT_VERSION,
     Index,
-    describe_selection,
-    discover_source,
-    load_index_encoder,
-    make_selection,
+    check_version,
+    lend_encoder,
+    locate_current_folder,
     name_reader,
-    plan_source,
+    name_rebuild,
     read_settings,
 )
 from rse_cli.config import Settings, choose_store
 from rse_cli.errors import StoreError
-from rse_cli.pipeline.ingest import IngestOptions, Summary, explain, ingest_files
-from rse_cli.pipeline.planning import Plan, plan_ingest
+from rse_cli.pipeline.freshness import measure_staleness
+from rse_cli.pipeline.ingest import PROBLEM_STATUSES, IngestOptions, Summary, explain, ingest_files
+from rse_cli.pipeline.planning import UNREAD, Plan
 from rse_cli.ports import FileRecord
 
 
@@ -51,12 +60,15 @@ class IngestFlags:
         Flags that are settings too, None where not given.
     store : str or None
         ``--store``.
+    jobs : int or None
+        Processes that encode; None for one a core.
     rebuild, dry_run, progress, verbose : bool
         As the flags; `progress` is off with ``--quiet``.
     """
 
     choice: Mapping[str, Any] = field(default_factory=dict)
     store: str | None = None
+    jobs: int | None = None
     rebuild: bool = False
     dry_run: bool = False
     progress: bool = True
@@ -83,129 +95,161 @@ class IngestResult:
     dry_run: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an index lies or will lie, its root, and what is there already; None also where that can't be read."""
+
+    folder: Path
+    root: Path
+    exists: bool
+    manifest: Manifest | None
+
+
 def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
-    """Bring the index of `paths` up to date.
+    """Bring the index of `paths` up to date; without paths, of the current folder or, to rebuild, of its sources.
 
     Raises
     ------
     RseError
         If a path is missing, or the index is another's; nothing is changed then.
     """
-    here = Path.cwd()
-    base = choose_root(paths, here)
-    folder = choose_store(flags.store, os.environ) or find_store(base) or base / STORE_NAME
-    exists = (folder / MANIFEST_NAME).exists()
-    root = _find_root(folder, base, exists, flags.rebuild)
-    settings = read_settings(root, flags.choice, check_model=not exists or flags.rebuild)
-    selection = make_selection(settings.ingest)
+    place = _find_place(paths, flags)
+    anew = flags.rebuild or not place.exists
+    settings = read_settings(place.root, flags.choice, check_model=anew)
+    limits = _choose_limits(settings)
     known: list[FileRecord] = []
-    if exists and not flags.rebuild:
-        index = _open_existing(folder, settings)
-        known = index.store.snapshot().files()
-    given, scopes = _place_paths(root, paths, known)
-    found = discover_files(root, given, selection, folder) if given else Discovery((), (), ())
+    if not anew:
+        index = _open_existing(place, settings)
+        known = _list_known(index, limits)
+    survey = _survey(place, paths, flags, settings, known)
     if flags.dry_run:
-        plan = _plan(found, known, scopes)
-        return IngestResult(folder, root, _foresee(plan, found), dry_run=True)
-    if not exists or flags.rebuild:
-        index = _create(folder, root, settings, flags.rebuild)
+        return IngestResult(place.folder, place.root, _foresee(survey, known), dry_run=True)
+    if anew:
+        index = _create(place, settings, flags.rebuild)
     with index.store.lock():
-        plan = _plan(found, index.store.snapshot().files(), scopes)
-        summary = _carry_out(index, plan, flags)
-        add_sources(folder, [Source(scope, describe_selection(selection)) for scope in scopes])
-    summary.skipped += _list_skipped(found)
-    summary.skipped.sort()
-    return IngestResult(folder, root, summary, dry_run=False)
+        # First, so that an index whose making was interrupted knows what it lacks.
+        add_sources(place.folder, survey.sources)
+        summary = _carry_out(index, plan_survey(survey, _list_known(index, limits)), flags, limits)
+    return IngestResult(place.folder, place.root, _settle(summary, survey), dry_run=False)
 
 
-def _find_root(folder: Path, base: Path, exists: bool, rebuild: bool) -> Path:
-    """Return the root of an existing index, else of a new one; a rebuild keeps the root where it can be read."""
+def _choose_limits(settings: Settings) -> ReadLimits:
+    return ReadLimits(settings.ingest["read_timeout"], settings.ingest["read_memory"])
+
+
+def _list_known(index: Index, limits: ReadLimits) -> list[FileRecord]:
+    """Return what the index holds; files that were given up under other limits count as never read."""
+    return [
+        replace(record, content_hash=UNREAD) if limits.were_other(record.reason) else record
+        for record in index.store.snapshot().files()
+    ]
+
+
+def _find_place(paths: Sequence[Path], flags: IngestFlags) -> _Place:
+    """Find the index, or where a new one belongs; a rebuild keeps the root where it can be read."""
+    base = choose_root(paths, locate_current_folder())
+    named = choose_store(flags.store, os.environ)
+    folder = named or find_store(base) or base / STORE_NAME
+    exists = (folder / MANIFEST_NAME).exists()
     if exists:
         try:
-            return locate_root(folder, read_manifest(folder))
+            manifest = read_manifest(folder)
+            return _Place(folder, locate_root(folder, manifest), exists, manifest)
         except StoreError:
-            if not rebuild:
+            if not flags.rebuild:
                 raise
-    return folder.resolve().parent if folder.name == STORE_NAME else base
+    # A new store that was named says nothing about the root, whatever it is called.
+    at_home = folder.name == STORE_NAME and (exists or named is None)
+    return _Place(folder, folder.resolve().parent if at_home else base, exists, None)
 
 
-def _open_existing(folder: Path, settings: Settings) -> Index:
+def _survey(
+    place: _Place, paths: Sequence[Path], flags: IngestFlags, settings: Settings, known: Sequence[FileRecord]
+) -> Survey:
+    """Find the files of an ingest. A rebuild without paths is of all that the index held, wherever it is called."""
+    selection = make_selection(settings.ingest)
+    if not (flags.rebuild and place.exists) or paths:
+        return survey_paths(place.root, place.folder, paths or [Path()], selection, known)
+    if place.manifest is None or not place.manifest.sources:
+        return survey_paths(place.root, place.folder, [place.root], selection, known)
+    told = {key: value for key, value in describe_selection(selection).items() if _is_flag(settings, key)}
+    sources = [Source(source.path, {**source.selection, **told}) for source in place.manifest.sources]
+    return survey_sources(place.root, place.folder, sources)
+
+
+def _is_flag(settings: Settings, key: str) -> bool:
+    return settings.sources["ingest", key].startswith("--")
+
+
+def _open_existing(place: _Place, settings: Settings) -> Index:
     """Open an index, unless what is asked for is fixed differently in it."""
-    manifest = read_manifest(folder)
-    if manifest.chunking.version != TEXT_VERSION:
-        raise StoreError(f"{folder} was made by another version of rse: rebuild with `rse ingest --rebuild`")
-    stored = {
+    manifest = check_version(place.folder, read_manifest(place.folder))
+    faults, flags = [], []
+    for key, value in _list_fixed(manifest).items():
+        asked, source = settings.ingest[key], settings.sources["ingest", key]
+        if key == "model":
+            from rse_cli.adapters.encoders.model_files import canonical_name
+
+            asked = canonical_name(asked)
+        if source != "default" and asked != value:
+            faults.append(f"the index has {key} {value}, not {asked} ({source})")
+        if _is_flag(settings, key):
+            flags += [f"--{key.replace('_', '-')}", str(settings.ingest[key])]
+    if faults:
+        raise StoreError(f"{'; '.join(faults)}: rebuild with `{name_rebuild(place.folder, flags)}`")
+    return Index(place.folder, place.root, manifest, _open_store(place.folder, manifest, settings))
+
+
+def _open_store(folder: Path, manifest: Manifest, settings: Settings) -> LanceStore:
+    return LanceStore(folder, manifest, settings.ingest["lock_timeout"], _announce)
+
+
+def _announce(message: str) -> None:
+    say(f"rse: {make_visible_line(message)}")
+
+
+def _list_fixed(manifest: Manifest) -> dict[str, Any]:
+    """Return what is fixed when an index is made, by setting."""
+    return {
         "model": manifest.model.name,
         "chunk_chars": manifest.chunking.chunk_chars,
         "headers": manifest.chunking.headers,
     }
-    from rse_cli.adapters.encoders.model_files import canonical_name
-
-    faults = []
-    for key, value in stored.items():
-        asked = settings.ingest[key]
-        asked = canonical_name(asked) if key == "model" else asked
-        source = settings.sources["ingest", key]
-        if source != "default" and asked != value:
-            faults.append(f"the index has {key} {value}, not {asked} ({source})")
-    if faults:
-        flags = " ".join(
-            f"--{key.replace('_', '-')} {settings.ingest[key]}"
-            for key in stored
-            if settings.sources["ingest", key].startswith("--")
-        )
-        raise StoreError(f"{'; '.join(faults)}: rebuild with `{f'rse ingest --rebuild {flags}'.strip()}`")
-    return Index(folder, locate_root(folder, manifest), manifest, LanceStore(folder, manifest))
 
 
-def _create(folder: Path, root: Path, settings: Settings, rebuild: bool) -> Index:
+def _create(place: _Place, settings: Settings, rebuild: bool) -> Index:
+    """Begin an empty index; one that is rebuilt stays as it was where nothing else is asked for."""
     from rse_cli.adapters.encoders import choose_backend, load_encoder
 
-    name = settings.ingest["model"]
-    backend = choose_backend(name)
-    identity = load_encoder(name, for_query=False, backend=backend).identity
-    chunking = ChunkingIdentity(TEXT_VERSION, settings.ingest["chunk_chars"], settings.ingest["headers"])
-    manifest = create_manifest(folder, root, identity, backend, chunking, rebuild=rebuild)
-    return Index(folder, root, manifest, LanceStore(folder, manifest))
+    fixed = {key: settings.ingest[key] for key in ("model", "chunk_chars", "headers")}
+    if place.manifest is not None:
+        old = _list_fixed(place.manifest)
+        fixed |= {key: value for key, value in old.items() if settings.sources["ingest", key] == "default"}
+    backend = choose_backend(fixed["model"])
+    identity = load_encoder(fixed["model"], for_query=False, backend=backend).identity
+    chunking = ChunkingIdentity(TEXT_VERSION, fixed["chunk_chars"], fixed["headers"])
+    manifest = create_manifest(
+        place.folder,
+        place.root,
+        identity,
+        backend,
+        chunking,
+        rebuild=rebuild,
+        timeout=settings.ingest["lock_timeout"],
+        announce=_announce,
+    )
+    return Index(place.folder, place.root, manifest, _open_store(place.folder, manifest, settings))
 
 
-def _place_paths(root: Path, paths: Sequence[Path], known: Sequence[FileRecord]) -> tuple[list[Path], list[str]]:
-    """Return the paths that exist, and all scopes relative to the root; a path that is gone may still be indexed."""
-    given, scopes = [], []
-    for path in paths:
-        absolute = path.absolute()
-        resolved = absolute.resolve() if absolute.is_dir() else absolute.parent.resolve() / absolute.name
-        scope = resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else None
-        scope = "" if scope == "." else scope
-        gone = not path.exists() and scope is not None
-        if gone and any(record.path == scope or record.path.startswith(f"{scope}/") for record in known):
-            scopes.append(str(scope))
-            continue
-        # A path that doesn't exist or lies outside goes on to discovery, which names all of them at once.
-        given.append(path)
-        if scope is not None:
-            scopes.append(scope)
-    return given, scopes
-
-
-def _plan(found: Discovery, known: Sequence[FileRecord], scopes: Sequence[str]) -> Plan:
-    return plan_ingest(found.files, known, scopes, [path for path, _ in found.problems], name_reader)
-
-
-def _carry_out(index: Index, plan: Plan, flags: IngestFlags) -> Summary:
-    from rse_cli.adapters.readers import read_document
-
+def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
     chunking = index.manifest.chunking
     options = IngestOptions(chunking.chunk_chars, chunking.headers)
-    encoders: list[Any] = []
-
-    def load() -> Any:
-        # Loaded at the first text without a vector: a run with nothing new needs no model.
-        encoders.extend([] if encoders else [load_index_encoder(index, for_query=False)])
-        return encoders[0]
-
-    with watch_ingest(plan, show=flags.progress, verbose=flags.verbose) as watcher:
-        summary = ingest_files(index.store, load, plan, read_document, name_reader, options, watcher)
+    with (
+        watch_ingest(plan, show=flags.progress, verbose=flags.verbose) as watcher,
+        lend_encoder(index, flags.jobs) as load,
+        closing(ReadingWorker(limits)) as worker,
+    ):
+        summary = ingest_files(index.store, load, plan, worker.read, name_reader, options, watcher)
     if not plan.is_empty:
         index.store.maintain()
     return summary
@@ -213,25 +257,40 @@ def _carry_out(index: Index, plan: Plan, flags: IngestFlags) -> Summary:
 
 def refresh_index(index: Index) -> None:
     """Ingest again every path that was ever ingested, with the filters of that time."""
-    flags = IngestFlags(progress=True)
+    limits = _choose_limits(read_settings(index.root, {}))
     with index.store.lock():
-        for source in index.manifest.sources:
-            found = discover_source(index, source)
-            _carry_out(index, plan_source(found, index.store.snapshot().files(), source), flags)
+        survey = survey_sources(index.root, index.folder, index.manifest.sources)
+        _carry_out(index, plan_survey(survey, _list_known(index, limits)), IngestFlags(progress=True), limits)
 
 
-def _list_skipped(found: Discovery) -> list[tuple[str, str]]:
-    oversize = [(path, f"{size:,} bytes are more than --max-size") for path, size in found.oversize]
-    return [*oversize, *found.problems]
+def _settle(summary: Summary, survey: Survey) -> Summary:
+    """Add what discovery left out, so that every file counts once: a file with a problem is skipped, not unchanged."""
+    skipped = dict(summary.skipped) | _list_left_out(survey)
+    return replace(
+        summary,
+        unchanged=[path for path in summary.unchanged if path not in skipped],
+        skipped=sorted(skipped.items()),
+    )
 
 
-def _foresee(plan: Plan, found: Discovery) -> Summary:
-    """Return what a run would do, as far as can be told without reading files."""
-    skipped = [(record.path, explain(record)) for record in plan.unchanged if record.status not in ("indexed", "empty")]
-    return Summary(
-        new=[file.path for file in plan.new],
-        changed=[file.path for file, _ in plan.suspects],
-        unchanged=[record.path for record in plan.unchanged],
-        removed=[record.path for record in plan.removed],
-        skipped=sorted(skipped + _list_skipped(found)),
+def _list_left_out(survey: Survey) -> dict[str, str]:
+    oversize = {path: f"{size:,} bytes are more than --max-size" for path, size in survey.found.oversize}
+    return oversize | dict(survey.found.problems)
+
+
+def _foresee(survey: Survey, known: Sequence[FileRecord]) -> Summary:
+    """Return what a run would do, as far as can be told without reading new files."""
+    plan = plan_survey(survey, known)
+    changes = measure_staleness(plan, name_reader, confirm_bytes=None)
+    changed = set(changes.changed)
+    same = [*plan.unchanged, *(record for file, record in plan.suspects if file.path not in changed)]
+    return _settle(
+        Summary(
+            new=list(changes.new),
+            changed=list(changes.changed),
+            unchanged=sorted(record.path for record in same),
+            removed=list(changes.removed),
+            skipped=[(record.path, explain(record)) for record in same if record.status in PROBLEM_STATUSES],
+        ),
+        survey,
     )

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from rse_cli.cli import ingest, query, status
-from rse_cli.cli.output import discard_stdout, flush_streams, say
+from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
 from rse_cli.errors import RseError
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
@@ -19,6 +19,7 @@ app = typer.Typer(
     name="rse",
     help="Index folders and answer queries with segments: runs of adjacent chunks as long as the evidence says.",
     no_args_is_help=True,
+    suggest_commands=False,  # click does, and both would
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -59,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
 
     signal.signal(signal.SIGTERM, _on_terminate)
     try:
-        code = typer.main.get_command(app).main(list(arguments), prog_name="rse", standalone_mode=False)
+        code = _run_command(arguments)
         flush_streams()
     except click.exceptions.NoArgsIsHelpError as fault:
         say(fault.format_message())
@@ -67,16 +68,16 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as fault:
         context = getattr(fault, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
-        say(f"rse: {fault.format_message().rstrip('.')}{hint}")
+        say(f"rse: {make_visible_line(fault.format_message()).rstrip('.')}{hint}")
         return EXIT_ERROR
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         say("rse: interrupted; what was finished is kept")
         return EXIT_INTERRUPTED
     except _Terminated:
         say("rse: terminated; what was finished is kept")
         return EXIT_TERMINATED
     except RseError as fault:
-        say(f"rse: {fault}")
+        say(f"rse: {make_visible_line(str(fault))}")
         return EXIT_ERROR
     except BrokenPipeError:
         discard_stdout()
@@ -84,6 +85,20 @@ def run(arguments: Sequence[str]) -> int:
     except Exception:
         return _report_bug()
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _run_command(arguments: Sequence[str]) -> object:
+    """Run one command line and return what the command returns, undoing what typer makes of signals and pipes."""
+    try:
+        code = typer.main.get_command(app).main(list(arguments), prog_name="rse", standalone_mode=False)
+    except SystemExit as fault:
+        if isinstance(fault.__context__, BrokenPipeError):
+            raise BrokenPipeError from fault
+        # After shell completion.
+        return fault.code
+    if code == EXIT_INTERRUPTED:
+        raise KeyboardInterrupt
+    return code
 
 
 def _report_bug() -> int:

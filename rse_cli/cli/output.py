@@ -6,9 +6,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
+
+from rse_cli.errors import RseError
 
 # C0 but for tab and line end, DEL, C1, and what reorders or hides text: bidi controls, zero-width characters, tags.
 _HIDDEN = re.compile(
@@ -56,13 +58,26 @@ def say(message: str) -> None:
 
 def write_result(text: str) -> None:
     """Write text to stdout in its own encoding; what that lacks is escaped."""
-    sys.stdout.write(encode_for(sys.stdout, text))
+    with _explain_failure():
+        sys.stdout.write(encode_for(sys.stdout, text))
 
 
 def write_bytes(data: bytes) -> None:
     """Write bytes to stdout as they are: JSON is UTF-8, and file names are what the system says."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    with _explain_failure():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+
+
+@contextmanager
+def _explain_failure() -> Iterator[None]:
+    """Turn a full disk or the like into one line; a reader that has gone is no failure."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as fault:
+        raise RseError(f"can't write the output: {fault.strerror or fault}") from fault
 
 
 def encode_for(stream: TextIO, text: str) -> str:
@@ -74,13 +89,20 @@ def encode_for(stream: TextIO, text: str) -> str:
 def dump_json(document: Mapping[str, Any], *, line: bool = False) -> bytes:
     """Return a document as JSON in UTF-8 with a line end; on one line for JSON lines.
 
+    What `make_visible` shows otherwise is escaped: read back it is the same, but no terminal obeys it, and no reader
+    that takes U+2028 for a line end is misled.
+
     Raises
     ------
     ValueError
         If a number is not finite: no reader of JSON would take it.
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=None if line else 2)
-    return text.encode("utf-8", "replace") + b"\n"
+    return _HIDDEN.sub(_escape, text).encode("utf-8", "replace") + b"\n"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return json.dumps(match.group()).strip('"')
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -95,7 +117,8 @@ def has_colour(stream: TextIO) -> bool:
 
 def flush_streams() -> None:
     """Flush both streams, as the process ends without the interpreter's own shutdown."""
-    sys.stdout.flush()
+    with _explain_failure():
+        sys.stdout.flush()
     with suppress(OSError, ValueError):
         sys.stderr.flush()
 

@@ -46,6 +46,20 @@ def describe_answer(answer: Answer, method: str) -> str:
     )
 
 
+def render_methods() -> str:
+    """Return the table of methods: what each does, when to use it, and its parameters with their defaults."""
+    from rse_cli.core.methods import METHODS
+
+    lines = []
+    for name, method in METHODS.items():
+        lines += [name, f"  {method.does}", f"  {method.suits}"]
+        if method.presets:
+            lines.append(f"  presets: {', '.join(method.presets)}")
+        values = ", ".join(f"{key}={value}" for key, value in method.params().to_dict().items())
+        lines += [f"  {values}", ""]
+    return "\n".join(lines[:-1]) + "\n"
+
+
 def describe_miss(answer: Answer) -> str:
     """Return the line that says why nothing was found, with the nearest miss."""
     miss = answer.nearest_miss
@@ -64,7 +78,7 @@ def measure_width() -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
-def print_segments(answer: Answer, *, colour: bool, width: int | None) -> str:
+def print_segments(answer: Answer, *, colour: bool, width: int | None, headers: bool = True) -> str:
     """Return all segments as the text that goes to stdout, with a blank line between two."""
     from io import StringIO
 
@@ -78,13 +92,13 @@ def print_segments(answer: Answer, *, colour: bool, width: int | None) -> str:
         width=10_000,
         legacy_windows=False,
     )
-    for at, text in enumerate(render_segments(answer, width)):
+    for at, text in enumerate(render_segments(answer, width, headers=headers)):
         buffer.write("\n" if at else "")
         console.print(text, soft_wrap=True, end="", highlight=False, markup=False, emoji=False)
     return buffer.getvalue()
 
 
-def render_segments(answer: Answer, width: int | None) -> list[Text]:
+def render_segments(answer: Answer, width: int | None, *, headers: bool = True) -> list[Text]:
     """Return each segment as a text of its heading line and its passage, matching terms marked.
 
     Parameters
@@ -95,20 +109,23 @@ def render_segments(answer: Answer, width: int | None) -> list[Text]:
         Cells to wrap passages to; None leaves lines as they are.
     """
     return [
-        render_segment(segment, [answer.request.queries[at].terms for at in segment.queries], width)
+        render_segment(segment, [answer.request.queries[at].terms for at in segment.queries], width, headers=headers)
         for segment in answer.segments
     ]
 
 
-def render_segment(segment: Segment, terms: Sequence[Sequence[str]], width: int | None) -> Text:
+def render_segment(
+    segment: Segment, terms: Sequence[Sequence[str]], width: int | None, *, headers: bool = True
+) -> Text:
     """Return one segment: where it lies, its section and score, then its text, indented."""
     from rich.text import Text
 
     head = Text(end="")
-    head.append(locate_segment(segment), style="bold magenta")
-    if segment.section:
-        head.append(f"  {make_visible_line(segment.section)}", style="cyan")
-    head.append(f"  {segment.score:.2f}\n", style="dim")
+    if headers:
+        head.append(locate_segment(segment), style="bold magenta")
+        if segment.section:
+            head.append(f"  {make_visible_line(segment.section)}", style="cyan")
+        head.append(f"  {segment.score:.2f}\n", style="dim")
     body = Text(make_visible(segment.text).strip("\n").rstrip())
     wanted = {term for query in terms for term in query}
     for start, end in find_term_spans(body.plain, wanted):
@@ -128,13 +145,14 @@ def wrap_passage(body: Text, width: int | None) -> list[Text]:
     if width is None:
         return lines
     measure = Console(width=width, color_system=None, legacy_windows=False)
-    return [
-        part for line in lines for part in (line.wrap(measure, max(20, width - len(INDENT))) if line.plain else [line])
-    ]
+    parts = [part for line in lines for part in (line.wrap(measure, width - len(INDENT)) if line.plain else [line])]
+    for part in parts:
+        part.rstrip()
+    return parts
 
 
 def render_plain(answer: Answer) -> str:
-    """Return the lines of each segment as ``path:line: text``, or ``path:p3: text`` for documents with pages."""
+    """Return the lines of each segment as ``path:line: text``, for documents with pages as ``path:p3-4: text``."""
     lines = []
     for segment in answer.segments:
         path = make_visible_line(segment.path)
@@ -144,7 +162,7 @@ def render_plain(answer: Answer) -> str:
             if segment.start_line is not None:
                 place = f"{segment.start_line + offset}:"
             elif segment.start_page is not None:
-                place = f"p{segment.start_page}:"
+                place = f"p{_format_range(segment.start_page, segment.end_page)}:"
             if line.strip():
                 lines.append(f"{path}:{place} {line}")
     return "\n".join(lines) + "\n" if lines else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,8 @@ from typing import Any
 from rse_cli.adapters.manifest import Manifest
 from rse_cli.cli.ingesting import IngestResult
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
-from rse_cli.cli.wiring import open_index, survey_sources
+from rse_cli.cli.sources import measure_changes
+from rse_cli.cli.wiring import open_index
 from rse_cli.pipeline.freshness import Staleness
 from rse_cli.pipeline.ingest import PROBLEM_STATUSES, explain
 from rse_cli.ports import FileRecord
@@ -19,22 +22,27 @@ SCHEMA_VERSION = 1
 COUNTED = ("new", "changed", "unchanged", "removed", "skipped")
 
 
-def report_ingest(result: IngestResult, *, as_json: bool, quiet: bool, verbose: bool) -> None:
-    """Print what an ingest did: one line on stdout, what was skipped on stderr."""
+def report_ingest(result: IngestResult, *, as_json: bool, quiet: bool, verbose: bool, strict: bool) -> None:
+    """Print what an ingest did: one line on stdout, what was skipped on stderr; if that is an error, always."""
     summary = result.summary
     if as_json:
         write_bytes(dump_json(_describe_ingest(result)))
         return
-    if quiet:
-        return
+    if not quiet:
+        _print_summary(result, verbose)
+    if strict or not quiet:
+        for path, reason in summary.skipped:
+            say(f"skipped {make_visible_line(path)}: {make_visible_line(reason)}")
+
+
+def _print_summary(result: IngestResult, verbose: bool) -> None:
+    summary = result.summary
     counts = " · ".join(f"{name} {len(getattr(summary, name)):,}" for name in COUNTED)
     write_result(f"{'would be: ' if result.dry_run else ''}{counts}\n")
     if result.dry_run or verbose:
         for name in ("new", "changed", "removed"):
             for path in getattr(summary, name):
                 (write_result if result.dry_run else say)(f"{name} {make_visible_line(path)}" + "\n" * result.dry_run)
-    for path, reason in summary.skipped:
-        say(f"skipped {make_visible_line(path)}: {make_visible_line(reason)}")
 
 
 def _describe_ingest(result: IngestResult) -> dict[str, Any]:
@@ -68,9 +76,19 @@ def measure_status(store: str | None) -> Status:
     """Look at the index and at the files that it was made from."""
     index = open_index(store)
     records = tuple(index.store.snapshot().files())
-    n_bytes = sum(path.stat().st_size for path in index.folder.rglob("*") if path.is_file())
-    staleness = survey_sources(index, records, confirm_bytes=None)
+    n_bytes = _measure_bytes(index.folder)
+    staleness = measure_changes(index, records, confirm_bytes=None)
     return Status(index.folder, index.root, index.manifest, records, n_bytes, staleness)
+
+
+def _measure_bytes(folder: Path) -> int:
+    """Add up the files of a folder, of which another process may drop some meanwhile."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(place) / name).lstat().st_size
+    return total
 
 
 def report_status(status: Status, *, as_json: bool) -> None:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rse_cli.adapters.manifest import (
-    Manifest,
-    Source,
-    find_store,
-    locate_root,
-    read_manifest,
-)
+from rse_cli.adapters.manifest import Manifest, locate_root, read_manifest
+from rse_cli.adapters.store_folder import find_store
 from rse_cli.config import Settings, choose_store, load_settings
 from rse_cli.core.chunking import CHUNKING_VERSION
 from rse_cli.core.lexical import TERMS_VERSION
-from rse_cli.core.params import list_parameters
-from rse_cli.errors import StoreError
+from rse_cli.core.methods import list_method_keys
+from rse_cli.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from rse_cli.adapters.discovery import Discovery, Selection
     from rse_cli.adapters.lancedb_store import LanceStore
-    from rse_cli.pipeline.freshness import Staleness
-    from rse_cli.pipeline.planning import Plan
-    from rse_cli.ports import Encoder, FileRecord
+    from rse_cli.ports import Encoder
 
 TEXT_VERSION = CHUNKING_VERSION * 100 + TERMS_VERSION
 """What the manifest holds as the version of chunking: either of the two makes an index outdated."""
@@ -52,29 +46,50 @@ def open_index(flag: str | None) -> Index:
     """
     from rse_cli.adapters.lancedb_store import LanceStore
 
-    folder = choose_store(flag, os.environ) or find_store(Path.cwd())
+    folder = choose_store(flag, os.environ) or find_store(locate_current_folder())
     if folder is None:
         raise StoreError("no index in this folder or above it: run `rse ingest` in the folder to be indexed")
-    manifest = read_manifest(folder)
-    if manifest.chunking.version != TEXT_VERSION:
-        raise StoreError(f"{folder} was made by another version of rse: rebuild with `rse ingest --rebuild`")
+    manifest = check_version(folder, read_manifest(folder))
     return Index(folder, locate_root(folder, manifest), manifest, LanceStore(folder, manifest))
+
+
+def locate_current_folder() -> Path:
+    """Return the current folder.
+
+    Raises
+    ------
+    UsageError
+        If it was deleted.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError as fault:
+        raise UsageError("the current folder was deleted: change to another one") from fault
+
+
+def check_version(folder: Path, manifest: Manifest) -> Manifest:
+    """Return a manifest whose texts were cut as this version cuts them.
+
+    Raises
+    ------
+    StoreError
+        If they were not.
+    """
+    if manifest.chunking.version != TEXT_VERSION:
+        raise StoreError(f"{folder} was made by another version of rse: rebuild with `{name_rebuild(folder)}`")
+    return manifest
+
+
+def name_rebuild(folder: Path, flags: Sequence[str] = ()) -> str:
+    """Return the command that rebuilds an index; it names the store where it would not be found from here."""
+    found = choose_store(None, os.environ) or find_store(locate_current_folder())
+    here = found is not None and found.resolve() == folder.resolve()
+    return shlex.join(["rse", "ingest", "--rebuild", *flags, *([] if here else ["--store", str(folder)])])
 
 
 def read_settings(root: Path | None, flags: Mapping[str, Any], *, check_model: bool = False) -> Settings:
     """Return the settings of flags, environment, project, user and defaults; a flag that is None was not given."""
-    return load_settings(root, os.environ, flags, {"rse": list_parameters()}, check_model)
-
-
-def make_selection(settings: Mapping[str, Any]) -> Selection:
-    """Return which files the settings of ``[ingest]`` choose."""
-    from rse_cli.adapters.discovery import Selection
-
-    known = {field.name for field in fields(Selection)}
-    values = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items() if key in known
-    }
-    return Selection(**values)
+    return load_settings(root, os.environ, flags, list_method_keys(), check_model)
 
 
 def load_index_encoder(index: Index, *, for_query: bool) -> Encoder:
@@ -91,9 +106,39 @@ def load_index_encoder(index: Index, *, for_query: bool) -> Encoder:
     if encoder.identity != index.manifest.model:
         raise StoreError(
             f"{index.folder} was made with another version of the model {index.manifest.model.name}: "
-            "rebuild with `rse ingest --rebuild`"
+            f"rebuild with `{name_rebuild(index.folder)}`"
         )
     return encoder
+
+
+@contextmanager
+def lend_encoder(index: Index, jobs: int | None) -> Iterator[Callable[[], Encoder]]:
+    """Lend the model of an index for an ingest, on all cores; it is loaded when first asked for.
+
+    Parameters
+    ----------
+    index : Index
+        Whose model.
+    jobs : int or None
+        Processes; None for one a core.
+    """
+    from rse_cli.adapters.encoders.pool import EncoderPool, count_jobs
+
+    pools: list[EncoderPool] = []
+
+    def load() -> Encoder:
+        if not pools:
+            encoder = load_index_encoder(index, for_query=False)
+            # Other backends have threads of their own.
+            spread = (jobs or count_jobs()) if index.manifest.backend == "numpy" else 1
+            pools.append(EncoderPool(encoder, index.manifest.model.name, index.manifest.backend, spread))
+        return pools[0]
+
+    try:
+        yield load
+    finally:
+        for pool in pools:
+            pool.close()
 
 
 def is_english_only(manifest: Manifest) -> bool:
@@ -109,37 +154,3 @@ def name_reader(path: str) -> str:
 
     spec = find_reader(Path(path))
     return f"{spec.name}/{spec.version}"
-
-
-def survey_sources(index: Index, records: Sequence[FileRecord], confirm_bytes: int | None) -> Staleness:
-    """Compare every path that was ever ingested, with the filters it was ingested with, with the index."""
-    from rse_cli.pipeline.freshness import Staleness, measure_staleness
-
-    found = Staleness((), (), ())
-    for source in index.manifest.sources:
-        discovery = discover_source(index, source)
-        plan = plan_source(discovery, records, source)
-        found = found.merge(measure_staleness(plan, name_reader, confirm_bytes))
-    return found
-
-
-def discover_source(index: Index, source: Source) -> Discovery:
-    """Find the files of one ingested path as that ingest would; none if the path is gone."""
-    from rse_cli.adapters.discovery import Discovery, discover_files
-
-    path = index.root / source.path
-    if not os.path.lexists(path):
-        return Discovery((), (), ())
-    return discover_files(index.root, [path], make_selection(source.selection), index.folder)
-
-
-def plan_source(found: Discovery, records: Sequence[FileRecord], source: Source) -> Plan:
-    """Return what an ingest of a source would do."""
-    from rse_cli.pipeline.planning import plan_ingest
-
-    return plan_ingest(found.files, records, [source.path], [path for path, _ in found.problems], name_reader)
-
-
-def describe_selection(selection: Selection) -> dict[str, Any]:
-    """Return a selection as the manifest keeps it."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(selection).items()}

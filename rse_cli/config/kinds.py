@@ -24,13 +24,16 @@ class Kind:
         Takes a value of any type and returns the setting.
     parse : callable
         The same for a text.
+    merge : bool
+        Whether a stronger value is added to a weaker one, name by name, instead of taking its place.
 
-    Both raise `ValueError` for what they don't expect.
+    `read` and `parse` raise `ValueError` for what they don't expect.
     """
 
     expects: str
     read: Callable[[Any], Any]
     parse: Callable[[str], Any]
+    merge: bool = False
 
 
 def make_whole(least: int | None = None) -> Kind:
@@ -100,6 +103,21 @@ def _parse_flag(text: str) -> bool:
     raise ValueError(text)
 
 
+def _read_limits(value: Any) -> dict[str, float]:
+    """Take names with numbers: a table of a file, or the texts ``name=number`` of a flag."""
+    if isinstance(value, dict):
+        return {name: NUMBER.read(limit) for name, limit in value.items()}
+    if not isinstance(value, list | tuple):
+        raise ValueError(value)
+    limits = {}
+    for text in value:
+        name, equals, limit = _read_text(text).partition("=")
+        if not equals:
+            raise ValueError(text)
+        limits[name.strip()] = NUMBER.parse(limit)
+    return limits
+
+
 def _read_size(value: Any) -> int:
     """Take bytes, or a text with a unit."""
     if isinstance(value, str):
@@ -117,4 +135,7 @@ NUMBER = make_number()
 TEXT = Kind("a text", _read_text, _read_text)
 TEXTS = Kind("a list of texts", _read_texts, lambda text: _read_texts([part.strip() for part in text.split(",")]))
 FLAG = Kind("true or false", _read_flag, _parse_flag)
+LIMITS = Kind(
+    "limits by metric, such as recall=0.9", _read_limits, lambda text: _read_limits(text.split(",")), merge=True
+)
 SIZE = Kind("a number of bytes, or a text such as 50MB", _read_size, _read_size)

@@ -16,10 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.config.files import SettingsFile, locate_user_file, read_file
-from rse_cli.config.kinds import FLAG, NUMBER, SIZE, TEXT, TEXTS, WHOLE, Kind, make_choice, make_number, make_whole
+from rse_cli.config.kinds import (
+    FLAG,
+    LIMITS,
+    NUMBER,
+    SIZE,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Kind,
+    make_choice,
+    make_number,
+    make_whole,
+)
 from rse_cli.errors import ConfigError, UsageError
 
 PROJECT_FILE = "rse.toml"
+
+WEIGHTS_SECTION = "source_weights"
+"""Its keys are globs, not names."""
 
 DEFAULT_MODELS = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 """The names of the model that comes with the package; any other one is a matter of trust."""
@@ -49,6 +64,9 @@ KEYS: Mapping[str, Mapping[str, Key]] = {
         "hidden": Key(FLAG, False),
         "no_ignore": Key(FLAG, False),
         "max_size": Key(SIZE, 50_000_000),
+        "read_timeout": Key(make_number(0.1, 86_400), 20.0),
+        "read_memory": Key(SIZE, 1_000_000_000),
+        "lock_timeout": Key(make_number(0, 86_400), 60.0),
     },
     "query": {
         "preset": Key(make_choice("precision", "balanced", "find_all"), "balanced"),
@@ -59,9 +77,18 @@ KEYS: Mapping[str, Mapping[str, Key]] = {
         "path": Key(TEXTS, ()),
         "type": Key(TEXTS, ()),
         "method": Key(TEXT, "rse"),
+        "retriever": Key(make_choice("dense", "lexical", "hybrid"), "hybrid"),
+    },
+    "check": {
+        "min": Key(LIMITS, {}),
+        "max": Key(LIMITS, {}),
+        "each": Key(FLAG, False),
     },
 }
 """Keys of the sections that aren't a method's. None as default: the command decides."""
+
+VARIABLE_SECTIONS = ("ingest", "query")
+"""Their keys can be set by variables. The gates of a check belong into a file, or onto the command line of its job."""
 
 _METHOD_KINDS: Mapping[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, str: TEXT}
 
@@ -72,19 +99,23 @@ class Settings:
 
     Parameters
     ----------
-    ingest, query : dict
+    ingest, query, check : dict
         Every key of the section, defaults included; lists are tuples of str.
     methods : dict of dict
         Per method the parameters that were set; those left out have the preset's value.
     sources : dict of (str, str) to str
         Per section and key where the value comes from: ``"--model"``, ``"RSE_MODEL"``, ``"rse.toml line 3"``,
         ``"default"``.
+    source_weights : dict of str to float
+        Globs of ``[source_weights]`` with the weight of the documents that they match.
     """
 
     ingest: dict[str, Any]
     query: dict[str, Any]
     methods: dict[str, dict[str, Any]]
     sources: dict[tuple[str, str], str]
+    source_weights: dict[str, float] = field(default_factory=dict)
+    check: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +125,7 @@ class _Collected:
     keys: Mapping[str, Mapping[str, Key]]
     values: dict[tuple[str, str], tuple[Any, str]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    source_weights: dict[str, float] = field(default_factory=dict)
 
     def get(self, section: str, key: str) -> tuple[Any, str]:
         """Return the strongest value so far and its source, or the default."""
@@ -103,7 +135,9 @@ class _Collected:
         """Check a value and keep it in place of weaker ones."""
         kind = self.keys[section][key].kind
         try:
-            self.values[section, key] = (kind.parse(value) if from_text else kind.read(value)), source
+            taken = kind.parse(value) if from_text else kind.read(value)
+            weaker = self.get(section, key)[0]
+            self.values[section, key] = (weaker | taken if kind.merge else taken), source
         except ValueError:
             self.faults.append(f"{source}: {key} must be {kind.expects}, not {reprlib.repr(value)}")
 
@@ -155,7 +189,7 @@ def load_settings(
         _take_file(collected, project, is_users=False)
     for section, key in _list_pairs(KEYS):
         variable = f"RSE_{key.upper()}"
-        if environ.get(variable) and not KEYS[section][key].user_only:
+        if section in VARIABLE_SECTIONS and environ.get(variable) and not KEYS[section][key].user_only:
             collected.take(section, key, environ[variable], variable, from_text=True)
     before = len(collected.faults)
     _take_flags(collected, flags)
@@ -189,13 +223,26 @@ def _list_pairs(keys: Mapping[str, Mapping[str, Key]]) -> list[tuple[str, str]]:
 def _take_file(collected: _Collected, file: SettingsFile, is_users: bool) -> None:
     """Take the values of a file, and note every section, key and value that can't be used."""
     for section, table in file.content.items():
-        if section not in collected.keys:
+        if section == WEIGHTS_SECTION and isinstance(table, dict):
+            _take_weights(collected, file, table)
+        elif section not in collected.keys:
             place = file.name_place(section)
             collected.faults.append(f"{place}: {_explain_unknown(collected.keys, section, isinstance(table, dict))}")
         elif not isinstance(table, dict):
             collected.faults.append(f"{file.name_place(section)}: [{section}] must be a section")
         else:
             _take_section(collected, file, section, table, is_users)
+
+
+def _take_weights(collected: _Collected, file: SettingsFile, table: dict[str, Any]) -> None:
+    """Take globs and weights; a later file's come after an earlier one's, so that they win."""
+    kind = make_number(0, 1)
+    for glob, weight in table.items():
+        try:
+            collected.source_weights[glob] = kind.read(weight)
+        except ValueError:
+            place = file.name_place(WEIGHTS_SECTION, glob)
+            collected.faults.append(f"{place}: the weight of {glob!r} must be {kind.expects}, not {weight!r}")
 
 
 def _take_section(
@@ -280,6 +327,8 @@ def _make_settings(collected: _Collected, method_keys: Mapping[str, Mapping[str,
     return Settings(
         ingest=values["ingest"],
         query=values["query"],
+        check=values["check"],
         methods={method: values[method] for method in method_keys},
         sources=sources,
+        source_weights=collected.source_weights,
     )

@@ -98,6 +98,11 @@ class NumpyBert:
         vectors = embed_tokens(self.network, division.tokens)
         return join_pieces(vectors, division, len(texts))
 
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text of any length, without prompt and special tokens."""
+        special = self.tokenizer.num_special_tokens_to_add(False)
+        return len(encode_texts(self.tokenizer, [text])[0]) - int(special)
+
 
 def load_numpy_bert(name: str, model: BertModel) -> NumpyBert:
     """Load a model; the weights stay in its file until they are used.

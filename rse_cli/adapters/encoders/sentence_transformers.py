@@ -83,6 +83,16 @@ class SentenceTransformersEncoder:
         vectors = _run_quietly(self.model.encode_document, division.pieces, prompt)
         return join_pieces(_point_somewhere(vectors, division.tokens), division, len(texts))
 
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text of any length, without prompt and special tokens.
+
+        Without a tokenizer that tells lengths: a third of the text's bytes, more than any makes of prose.
+        """
+        if self.tokenizer is None:
+            return -(-len(text.encode("utf-8", "replace")) // 3)
+        special = self.tokenizer.num_special_tokens_to_add(False)
+        return len(encode_texts(self.tokenizer, [text])[0]) - int(special)
+
     def _no_vectors(self) -> Floats:
         """Return the vectors of no text."""
         return np.empty((0, self.identity.dimension), dtype=np.float32)

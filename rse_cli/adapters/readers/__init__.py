@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rse_cli.adapters.readers.decode import guess_utf16, has_bom
 from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
 
@@ -84,11 +83,11 @@ READERS: tuple[ReaderSpec, ...] = (
     ReaderSpec("csv", 1, "tabular", "read_csv", (".csv", ".tsv", ".tab", ".psv")),
     ReaderSpec("jsonl", 1, "tabular", "read_jsonl", (".jsonl", ".ndjson", ".jsonlines")),
     ReaderSpec("json", 1, "tabular", "read_json", (".json", ".json5", ".geojson", ".webmanifest")),
-    ReaderSpec("html", 1, "html", "read_html", (".html", ".htm", ".xhtml")),
-    ReaderSpec("pdf", 1, "pdf", "read_pdf", (".pdf",), is_text=False),
-    ReaderSpec("docx", 1, "docx", "read_docx", (".docx",), is_text=False),
-    ReaderSpec("pptx", 1, "pptx", "read_pptx", (".pptx",), is_text=False),
-    ReaderSpec("xlsx", 1, "xlsx", "read_xlsx", (".xlsx", ".xlsm"), is_text=False),
+    ReaderSpec("html", 1, "html", "read_html", (".html", ".htm", ".xhtml", ".xht")),
+    ReaderSpec("pdf", 2, "pdf", "read_pdf", (".pdf",), is_text=False),
+    ReaderSpec("docx", 1, "docx", "read_docx", (".docx", ".docm", ".dotx", ".dotm"), is_text=False),
+    ReaderSpec("pptx", 1, "pptx", "read_pptx", (".pptx", ".pptm"), is_text=False),
+    ReaderSpec("xlsx", 1, "xlsx", "read_xlsx", (".xlsx", ".xlsm", ".xltx", ".xltm"), is_text=False),
     ReaderSpec("epub", 1, "epub", "read_epub", (".epub",), is_text=False),
 )
 
@@ -201,7 +200,11 @@ def is_binary(data: bytes) -> bool:
     (True, False)
     """
     head = data[:SNIFFED_BYTES]
-    return b"\0" in head and not has_bom(head) and guess_utf16(head) is None
+    if b"\0" not in head:
+        return False
+    from rse_cli.adapters.readers.decode import guess_utf16, has_bom
+
+    return not has_bom(head) and guess_utf16(head) is None
 
 
 def _load(spec: ReaderSpec) -> Callable[[Path, bytes], Document]:

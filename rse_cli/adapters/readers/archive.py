@@ -49,15 +49,18 @@ def report_broken(kind: str) -> Iterator[None]:
     ------
     ReadError
         In place of any other exception.
+    MemoryError
+        Where memory ran out, which says nothing about the file.
     """
     try:
         yield
-    except ReadError:
+    except (ReadError, MemoryError):
         raise
-    except MemoryError as error:
-        raise ReadError("failed", f"the {kind} file needs too much memory") from error
     except Exception as error:
         said = " ".join(str(error).split())[:80]
+        if "memory allocation failed" in said.lower():
+            # What libxml2 says where Python would raise this.
+            raise MemoryError from error
         raise ReadError("failed", f"not a valid {kind} file" + (f": {said}" if said else "")) from error
 
 

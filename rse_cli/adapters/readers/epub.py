@@ -16,7 +16,8 @@ from rse_cli.adapters.readers.archive import (
     resolve_part,
 )
 from rse_cli.adapters.readers.building import TextBuilder, fold_spaces
-from rse_cli.adapters.readers.html import append_markup, decode_markup, parse_markup
+from rse_cli.adapters.readers.html import append_markup
+from rse_cli.adapters.readers.markup import decode_markup, parse_markup
 from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
 

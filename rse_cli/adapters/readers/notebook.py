@@ -127,10 +127,15 @@ def _add(draft: _Draft, text: str) -> int:
     """Add a part, with a blank line after it, and return where it starts; nothing for a blank one."""
     start = draft.length
     if text.strip():
-        part = text.rstrip("\n") + "\n\n"
+        part = _mend_surrogates(text.rstrip("\n")) + "\n\n"
         draft.parts.append(part)
         draft.length += len(part)
     return start
+
+
+def _mend_surrogates(text: str) -> str:
+    """Join halves of characters that JSON escapes name apart; a half without the other becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _add_fence(draft: _Draft, text: str, language: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,9 @@ from rse_cli.errors import ReadError
 
 _MAX_UNKNOWN = 0.3
 """Share of characters without a Unicode value above which a text is not worth indexing."""
+
+_OUT_OF_MEMORY = re.compile(r"\b[mc]alloc\b|\brealloc\b|\ballocation\b|out of memory|cannot allocate", re.IGNORECASE)
+"""Said where memory runs out: ``malloc (8192 bytes) failed`` in MuPDF's allocator."""
 
 _BOLD_FLAG = 16
 """Bit 4 of a span's flags in MuPDF's structured text."""
@@ -51,7 +55,7 @@ def read_pdf(path: Path, data: bytes) -> Document:
         ``encrypted`` if it needs a password, ``empty`` if no page has text, ``unreadable`` if more than 30 % of its
         characters have no Unicode value, ``failed`` if it is damaged.
     """
-    document = _open_pdf(data)
+    document = open_pdf(data)
     try:
         pages = [_extract_page(document, number) for number in range(document.page_count)]
         outline = _read_outline(document)
@@ -71,7 +75,7 @@ def read_pdf(path: Path, data: bytes) -> Document:
 
 
 @cache
-def _load_pymupdf() -> Any:
+def load_pymupdf() -> Any:
     """Import pymupdf and keep its messages, and those of MuPDF, off the streams: stdout is for results."""
     import pymupdf
 
@@ -82,13 +86,21 @@ def _load_pymupdf() -> Any:
     return library
 
 
-def _open_pdf(data: bytes) -> Any:
-    pymupdf = _load_pymupdf()
+def open_pdf(data: bytes) -> Any:
+    """Open a PDF.
+
+    Raises
+    ------
+    ReadError
+        If it is no PDF, damaged, or needs a password.
+    """
+    pymupdf = load_pymupdf()
     try:
         document = pymupdf.open(stream=data, filetype="pdf")
         locked = document.needs_pass and not document.authenticate("")
         n_pages = 0 if locked else document.page_count
     except Exception as error:  # MuPDF raises its own types, RuntimeError and ValueError
+        _check_memory(error)
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ReadError("failed", f"damaged PDF: {reason}") from error
     if locked:
@@ -102,12 +114,13 @@ def _open_pdf(data: bytes) -> Any:
 
 def _extract_page(document: Any, number: int) -> dict[_Direction, PageText]:
     """Extract the fragments of a page by direction of text; none if the page is damaged."""
-    pymupdf = _load_pymupdf()
+    pymupdf = load_pymupdf()
     # Unknown characters must come out as U+FFFD, not as made-up codes, so that they can be counted.
     flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
     try:
         content = document[number].get_text("dict", flags=flags)
-    except Exception:  # one bad page must not cost the others
+    except Exception as error:  # one bad page must not cost the others
+        _check_memory(error)
         return {}
     size = (content["width"], content["height"])
     groups: defaultdict[_Direction, dict[tuple[str, int, int], Fragment]] = defaultdict(dict)
@@ -164,8 +177,15 @@ def _turn_upright(
 def _read_outline(document: Any) -> list[tuple[int, str, int]]:
     try:
         return [(level, clean_text(title), page - 1) for level, title, page, *_ in document.get_toc(simple=True)]
-    except Exception:  # a damaged outline is no reason to lose the text
+    except Exception as error:  # a damaged outline is no reason to lose the text
+        _check_memory(error)
         return []
+
+
+def _check_memory(error: Exception) -> None:
+    """Go on with what is no fault of the file's as Python calls it: MuPDF has messages for a want of memory."""
+    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)):
+        raise MemoryError from error
 
 
 def _check_text(pages: list[dict[_Direction, PageText]]) -> None:
@@ -190,7 +210,7 @@ def _lay_out(pages: list[dict[_Direction, PageText]]) -> tuple[list[list[list[Pa
     for number in range(len(pages)):
         order = sorted(directions, key=lambda d: -sum(len(f.text) for f in kept[d][number]))
         regions = [r for d in order for r in order_regions(kept[d][number], gutters[d][number], known[d])]
-        laid_out.append([lay_out_region(region) for region in regions])
+        laid_out.append([lay_out_region(region, vocabulary) for region in regions])
     return laid_out, vocabulary
 
 

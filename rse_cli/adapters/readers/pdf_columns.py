@@ -91,30 +91,40 @@ def find_gutter(fragments: Sequence[Fragment]) -> float | None:
     float or None
         The edge that puts most lines of prose into columns, None if no edge makes columns.
     """
-    wordy = sorted(f.x0 for f in fragments if _is_wordy(f))
+    wordy = [f.x0 for f in fragments if _is_wordy(f)]
     if len(wordy) < 6:
         return None
+    rows = group_rows(fragments)
+    leftmost = min(f.x0 for f in fragments)
+    gains = {edge: _measure_gain(rows, edge) for edge in _find_edges(wordy, leftmost)}
+    best = max(gains, key=lambda edge: gains[edge], default=None)
+    if best is not None and gains[best]:
+        return best
+    # Text that is set around a small table: labels of one or two words begin at its edge.
+    labels = [f.x0 for row in rows for f, after in pairwise(row) if not is_amount(f.text) and is_amount(after.text)]
+    return next((edge for edge in _find_edges(labels, leftmost) if _measure_gain(rows, edge, beside_table=True)), None)
+
+
+def _find_edges(starts: Sequence[float], leftmost: float) -> list[float]:
+    """Return the left edges that at least three of `starts` share, the most frequent first."""
     clusters: list[list[float]] = []
-    for x in wordy:
+    for x in sorted(starts):
         if clusters and x - clusters[-1][0] <= _EDGE:
             clusters[-1].append(x)
         else:
             clusters.append([x])
-    rows = group_rows(fragments)
-    leftmost = min(f.x0 for f in fragments)
-    best, most = None, 0
-    for cluster in sorted(clusters, key=len, reverse=True)[:8]:
-        edge = cluster[0]
-        if len(cluster) < 3 or edge - leftmost < 40:  # points: no column is narrower than half an inch
-            continue
-        gain = 0
-        for columnar, band in _cut_bands(rows, edge):
-            left, right = _part_at(band, edge)
-            if columnar and _are_columns(left, right):
-                gain += min(len(left), len(right))
-        if gain > most:
-            best, most = edge, gain
-    return best
+    edges = [cluster[0] for cluster in sorted(clusters, key=len, reverse=True)[:8] if len(cluster) >= 3]
+    return [edge for edge in edges if edge - leftmost >= 40]  # points: no column is narrower than half an inch
+
+
+def _measure_gain(rows: Sequence[_Row], edge: float, beside_table: bool = False) -> int:
+    """Count the lines that stand side by side when `rows` are parted at `edge`; 0 if they read as no columns."""
+    gain = 0
+    for columnar, band in _cut_bands(rows, edge):
+        left, right = _part_at(band, edge)
+        if columnar and (_is_set_around(left, right) if beside_table else _are_columns(left, right)):
+            gain += min(len(left), len(right))
+    return gain
 
 
 def _is_wordy(fragment: Fragment) -> bool:
@@ -165,8 +175,9 @@ def _settle(kinds: Sequence[bool | None], rows: Sequence[_Row]) -> list[bool]:
         above, below = (below if above is None else above), (above if below is None else below)
         cut = a + 1
         if above != below:
-            gaps = {i: rows[i][0].baseline - rows[i - 1][0].baseline for i in range(a + 1, b + 1)}
-            cut = max(gaps, key=lambda i: (gaps[i], -i))
+            # Where all gaps are alike, a short line is the end of what stands above it.
+            gaps = {i: round(rows[i][0].baseline - rows[i - 1][0].baseline) for i in range(a + 1, b + 1)}
+            cut = max(gaps, key=lambda i: (gaps[i], i))
         for i in range(a + 1, b):
             settled[i] = above if above == below or i < cut else below
     return [bool(kind) for kind in settled]
@@ -175,18 +186,33 @@ def _settle(kinds: Sequence[bool | None], rows: Sequence[_Row]) -> list[bool]:
 def _are_columns(left: Sequence[_Row], right: Sequence[_Row]) -> bool:
     """Say whether both sides read as columns: prose on both, or prose beside a table of its own."""
     (prose_l, share_l), (prose_r, share_r) = _measure_prose(left), _measure_prose(right)
-    if min(prose_l, prose_r) >= 3 and min(share_l, share_r) >= 0.35:
-        return True
-    # Beside a table the prose must be plainly a column: labels of a table with text columns are ragged.
-    if prose_l >= 5 and share_l >= 0.6:
-        return _count_own_rows(right) >= 3
-    return prose_r >= 5 and share_r >= 0.6 and _count_own_rows(left) >= 3
+    fit = (
+        (min(prose_l, prose_r) >= 3 and min(share_l, share_r) >= 0.35)
+        # Beside a table the prose must be plainly a column: labels of a table with text columns are ragged.
+        or (prose_l >= 5 and share_l >= 0.6 and _count_own_rows(right) >= 3)
+        or (prose_r >= 5 and share_r >= 0.6 and _count_own_rows(left) >= 3)
+    )
+    return fit and not _begin_together(left, right)
 
 
 def _may_be_columns(left: Sequence[_Row], right: Sequence[_Row]) -> bool:
     """Say whether both sides read as columns, however short, given that the gutter is known."""
     measures = _measure_prose(left), _measure_prose(right)
-    return all(lines >= 1 and share >= 0.35 for lines, share in measures) or _are_columns(left, right)
+    if all(lines >= 1 and share >= 0.35 for lines, share in measures):
+        return not _begin_together(left, right)
+    return _are_columns(left, right) or _is_set_around(left, right)
+
+
+def _begin_together(left: Sequence[_Row], right: Sequence[_Row]) -> bool:
+    """Say whether both sides are cells of table rows: after gaps, lines begin at one height again and again."""
+    if min(len(left), len(right)) < 4:
+        return False
+    tops = [[row[0].baseline for row in side] for side in (left, right)]
+    steps = [b - a for side in tops for a, b in pairwise(side) if b - a > 0.8 * left[0][0].size]
+    least = 1.25 * min(steps, default=0.0)
+    begins = [{round(b / _EDGE) for a, b in pairwise(side) if b - a > least} for side in tops]
+    shared = sum(bool({at - 1, at, at + 1} & begins[1]) for at in begins[0])
+    return shared >= 3 and shared >= 0.8 * max(map(len, begins))
 
 
 def _measure_prose(side: Sequence[_Row]) -> tuple[int, float]:
@@ -194,13 +220,36 @@ def _measure_prose(side: Sequence[_Row]) -> tuple[int, float]:
     if not side:
         return 0, 0.0
     width = max(row[-1].x1 for row in side) - min(row[0].x0 for row in side)
+    edges = _find_cell_edges(side)
     full = 0
     for row in side:
+        if edges and any(round(f.x0 / _EDGE) in edges for f in row[1:]):
+            continue
         counts = [_count_words(f.text) for f in row]
         words, numbers = sum(count[0] for count in counts), sum(count[1] for count in counts)
         if words >= 4 and numbers <= 0.3 * words and row[-1].x1 - row[0].x0 >= 0.67 * width:
             full += len(row) <= 2 or max(b.x0 - a.x1 for a, b in pairwise(row)) < 3 * row[0].size
     return full, full / len(side)
+
+
+def _find_cell_edges(side: Sequence[_Row]) -> set[int]:
+    """Find where cells of a table begin, in steps of `_EDGE`: an edge inside several lines with few words after it."""
+    starts: dict[int, list[bool]] = {}
+    for row in side:
+        for fragment in row[1:]:
+            starts.setdefault(round(fragment.x0 / _EDGE), []).append(_is_wordy(fragment))
+    least = max(3, 0.2 * len(side))
+    return {edge for edge, wordy in starts.items() if len(wordy) >= least and sum(wordy) < 0.5 * len(wordy)}
+
+
+def _is_set_around(left: Sequence[_Row], right: Sequence[_Row]) -> bool:
+    """Say whether `left` is prose beside a table of its own.
+
+    Most lines of prose go on with a sentence, unlike labels of a table, which begin with capitals.
+    """
+    lines, share = _measure_prose(left)
+    flows = sum(row[0].text[0].islower() for row in left) >= 0.5 * len(left)
+    return lines >= 3 and share >= 0.6 and flows and _count_own_rows(right) >= 3
 
 
 def _count_own_rows(side: Sequence[_Row]) -> int:

@@ -1,19 +1,20 @@
-"""Lines of one column of a PDF page -> paragraphs, with labels of several lines joined to their table row. Pure."""
+"""Lines of one column of a PDF page -> paragraphs and table rows. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from rse_cli.adapters.readers.pdf_lines import Cell, Fragment, Line, build_line, group_rows, is_amount
+from rse_cli.adapters.readers.pdf_lines import Fragment, Line, build_line, close_up, group_rows
+from rse_cli.adapters.readers.pdf_tables import join_cells, join_heads, join_labels, mark_rows
+from rse_cli.adapters.readers.pdf_words import Vocabulary
 
 _BULLET = re.compile(r"^(?:[•●○■□▪◦▶➢✓]\s?|[*–—-]\s|\((?:\d{1,2}|[a-z]|[ivx]{1,4})\)\s|(?:\d{1,2}|[a-z])[.)]\s)")
 _HANGING = re.compile(r"^\(?\d{1,3}(?:\.\d{1,3})*[.)]?\s|^\(?[ivx]{1,5}[.)]\s")
 _NUMBERED = re.compile(r"\b(?:item|items|note|notes|part|section|no\.|nos\.|rule|exhibit|level|page)$", re.IGNORECASE)
-_OPEN_LABEL = re.compile(r"(?:[,–—-]|\b(?:and|or|of|in|for|from|to|the|on|by|with|at|per|net|before|less|\(used))$")
 
 
 _PARAGRAPH_STEP = 1.25
@@ -46,62 +47,17 @@ class Paragraph:
     open_end: bool
 
 
-def join_labels(lines: Sequence[Line]) -> list[Line]:
-    """Give a table row the lines of its label that stand above, below or half a line above and below its numbers."""
-    joined: list[Line] = []
-    for line in lines:
-        current = line
-        while joined and _leads_into(joined[-1], current):
-            above, label = joined.pop(), current.cells[0]
-            rest = current.cells if is_amount(label.text) else current.cells[1:]
-            text = above.text if rest is current.cells else f"{above.text} {label.text}"
-            current = replace(
-                current, cells=(Cell(text, above.x0, max(above.x1, label.x1)), *rest), top=above.top, is_row=True
-            )
-            if rest is line.cells:
-                break
-        if joined and _trails_after(joined[-1], current):
-            row = joined.pop()
-            head = row.cells[0]
-            merged = Cell(f"{head.text} {current.text}", head.x0, max(head.x1, current.x1))
-            current = replace(row, cells=(merged, *row.cells[1:]), baseline=current.baseline)
-        joined.append(current)
-    return joined
+def lay_out_region(fragments: Iterable[Fragment], vocabulary: Vocabulary | None = None) -> list[Paragraph]:
+    """Turn the fragments of one column, or of a page without columns, into paragraphs and table rows.
 
-
-def _leads_into(above: Line, row: Line) -> bool:
-    """Say whether `above` is the first part of the label of `row`."""
-    step = row.top - above.baseline
-    if not row.is_row or above.is_row or len(above.cells) > 1 or step > 1.5 * row.size or above.bold != row.bold:
-        return False
-    label = row.cells[0].text
-    if is_amount(label):
-        # Numbers centred beside a label of two lines stand half a line below the first.
-        return step < 0.9 * row.size and above.x1 <= row.x0
-    if len(row.cells) < 2 or above.x1 > row.cells[1].x0 or above.text.endswith((":", ".", ";")):
-        return False
-    return label[0].islower() or _OPEN_LABEL.search(above.text) is not None
-
-
-def _trails_after(row: Line, below: Line) -> bool:
-    """Say whether `below` is the last part of the label of `row`."""
-    if not row.is_row or below.is_row or len(row.cells) < 2 or len(below.cells) > 1:
-        return False
-    step = below.top - row.baseline
-    head = row.cells[0].text
-    if step > 1.5 * row.size or below.x1 > row.cells[1].x0 or is_amount(head) or head.endswith(":"):
-        return False
-    return below.text[0].islower() or step < 0.9 * row.size
-
-
-def lay_out_region(fragments: Iterable[Fragment]) -> list[Paragraph]:
-    """Turn the fragments of one column, or of a page without columns, into paragraphs and table rows."""
-    return reflow([build_line(row) for row in group_rows(fragments)])
+    `vocabulary` decides whether words cut at a line end inside a table keep their hyphen; without it all do.
+    """
+    lines = [line for line in map(build_line, group_rows(fragments)) if line.text.strip()]
+    return reflow(join_labels(mark_rows(join_cells(join_heads(lines), vocabulary)), vocabulary))
 
 
 def reflow(lines: Sequence[Line]) -> list[Paragraph]:
     """Join the lines of one column into paragraphs; table rows and lines of several cells stay alone."""
-    lines = join_labels([line for line in lines if line.text.strip()])
     leading = _typical_leading(lines)
     rights = _right_edges(lines, leading)
     paragraphs: list[Paragraph] = []
@@ -169,7 +125,7 @@ def _keeps_edge(part: Sequence[Line], line: Line) -> bool:
 def _is_full(line: Line, following: Line, right: float) -> bool:
     """Say whether the next line's first word would not have fitted on `line`: then the line end is only wrapping."""
     per_char = (following.x1 - following.x0) / max(1, len(following.text))
-    word = len(following.text.split(" ", 1)[0])
+    word = len(close_up(following.text).split(" ", 1)[0])
     return line.x1 + (word + 0.5) * per_char > right - 0.3 * line.size
 
 

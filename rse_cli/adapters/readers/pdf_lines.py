@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise, takewhile
 
 CELL_GAP = "  "
@@ -15,7 +16,7 @@ CELL_GAP = "  "
 
 _NUMERIC = re.compile(r"^[(<]?[$€£¥]?[(+–-]?[$€£¥]?\.?\d(?:[\d,.]*\d)?[)%]*$|^[—–-]+$")
 _CURRENCY = re.compile(r"^[(]?(?:US|C|A)?[$€£¥][(]?$|^\($")
-_APART = re.compile(r"(?<=[\d)]) (?=[)%]+(?: |$))|(?<= \() (?=\d)")
+_APART = re.compile(r"(?<=[\d)]) (?=[)%]+(?:[ .,;:]|$))|(?<= \() (?=\d)")
 _CLOSING = re.compile(r"^[)%]+$")
 _LEADERS = re.compile(r"(?:\s?[.…·_]){4,}\s?")
 _MARKER = re.compile(
@@ -88,6 +89,7 @@ class Line:
         return self.cells[-1].x1
 
 
+@lru_cache(maxsize=1 << 14)  # every token is asked about ten times: for rows, cells and columns
 def is_numeric(token: str) -> bool:
     """Say whether a token is a number, an amount, a percentage or the dash that stands for nil.
 
@@ -157,9 +159,13 @@ def build_line(row: Sequence[Fragment]) -> Line:
     cells = [cell for cell in cells if cell.text] or cells[:1]
     if len(cells) == 2 and _MARKER.match(cells[0].text) and not is_numeric(cells[1].text):
         cells = [Cell(f"{cells[0].text} {cells[1].text}", cells[0].x0, cells[1].x1)]
+    texts = [close_up(cell.text) for cell in cells]
+    is_row = _is_row(texts)
+    if is_row:
+        cells = [replace(cell, text=text) for cell, text in zip(cells, texts, strict=True)]
     bold = all(f.bold for f in row if any(map(str.isalnum, f.text)))
     baseline = max(row, key=lambda f: (f.size, len(f.text))).baseline
-    return Line(tuple(cells), baseline, baseline, size, bold, _is_row([cell.text for cell in cells]))
+    return Line(tuple(cells), baseline, baseline, size, bold, is_row)
 
 
 def _split_leaders(fragment: Fragment) -> list[Cell]:
@@ -170,7 +176,7 @@ def _split_leaders(fragment: Fragment) -> list[Cell]:
     for part in filter(None, parts):
         at = fragment.text.find(part, at)
         end = at + len(part)
-        text = _APART.sub("", re.sub(r"\s+", " ", part))
+        text = re.sub(r"\s+", " ", part)
         cells.append(Cell(text, fragment.x0 + at * per_char, fragment.x0 + end * per_char))
         at = end
     return cells or [Cell("", fragment.x0, fragment.x1)]
@@ -183,16 +189,21 @@ def _is_justified(pieces: Sequence[Cell], size: float) -> bool:
     return len(gaps) >= 3 and max(gaps) < 2.5 * size and max(gaps) - min(gaps) < 0.25 * size and words > len(gaps) // 2
 
 
+def close_up(text: str) -> str:
+    """Take out the spaces inside "12.5 %" and "( 5 )": in a row they are one number, in prose the author's choice."""
+    return _APART.sub("", text) if "%" in text or "(" in text or ")" in text else text
+
+
 def _choose_glue(last: Cell, piece: Cell, size: float) -> str:
     gap = piece.x0 - last.x1
     if not last.text or not piece.text:
         return CELL_GAP if gap > size and last.text else ""
-    tail = last.text.rsplit(" ", 1)[-1]
+    tail = close_up(last.text).rsplit(" ", 1)[-1]
     if _CLOSING.match(piece.text) and (tail[-1].isdigit() or tail[-1] in ")%—–-"):
         return ""
     if _CURRENCY.match(tail) and (piece.text[0].isdigit() or piece.text[0] in "(—–-."):
         return "" if tail.endswith("(") else " "
-    numeric = is_numeric(tail) or is_numeric(piece.text.split(" ", 1)[0]) or _CURRENCY.match(piece.text)
+    numeric = is_numeric(tail) or is_numeric(close_up(piece.text).split(" ", 1)[0]) or _CURRENCY.match(piece.text)
     if gap > (0.6 if numeric else 1.0) * size:
         return CELL_GAP
     return " " if gap > 0.12 * size else ""

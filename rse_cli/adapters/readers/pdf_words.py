@@ -46,16 +46,14 @@ def clean_text(text: str) -> str:
 
 
 def collect_words(texts: Iterable[str]) -> Vocabulary:
-    """Collect the words of whole lines; the first and last of each line may be parts and are left out."""
+    """Collect the words of lines; the first and last of each may be parts, so of them only compounds count."""
     words: set[str] = set()
     compounds: set[str] = set()
     for text in texts:
-        for word in _WORD.findall(text.lower())[1:-1]:
-            if "-" in word or "‐" in word:
-                compounds.add(word.replace("‐", "-"))
-            else:
-                words.add(word)
-    return Vocabulary(frozenset(words), frozenset(compounds))
+        found = _WORD.findall(text.lower())
+        words.update(found[1:-1])
+        compounds.update(word.replace("‐", "-") for word in found if "-" in word or "‐" in word)
+    return Vocabulary(frozenset(words - compounds), frozenset(compounds))
 
 
 def join_lines(lines: Sequence[str], vocabulary: Vocabulary) -> str:
@@ -72,7 +70,7 @@ def join_lines(lines: Sequence[str], vocabulary: Vocabulary) -> str:
             text += line
         elif text.endswith(_HYPHENS) and len(text) > 1 and text[-2].isalnum():
             text = _join_hyphenated(text, line, vocabulary)
-        elif text.endswith("—"):
+        elif text.endswith("—") or (text.endswith("/") and line[0].isalnum()):
             text += line
         else:
             text = f"{text} {line}"

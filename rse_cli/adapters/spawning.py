@@ -1,0 +1,78 @@
+"""Worker processes: spawned with a pipe, deaf to interrupts, and gone as soon as the process that started them is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+
+def start_worker(serve: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
+    """Start a process that runs ``serve(connection, *arguments)``, and return it with our end of the pipe.
+
+    It is spawned, not forked: a fork would inherit the locks of lance's threads, and the store's lock with them.
+
+    Parameters
+    ----------
+    serve : callable
+        A function of a module; it should call `detach_worker` first.
+    *arguments
+        What can be pickled.
+
+    Raises
+    ------
+    OSError
+        If the system has no room for another process.
+    """
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve, args=(theirs, *arguments), daemon=True)
+    with _hold_interrupts():
+        process.start()
+    theirs.close()
+    return process, ours
+
+
+@contextmanager
+def _hold_interrupts() -> Iterator[None]:
+    """Start the worker with interrupts blocked: one that came before `detach_worker` would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def detach_worker() -> None:
+    """Leave interrupts to the parent, and let the system end this process when the parent ends, however it ends.
+
+    A worker that waits sees its pipe close, but one that is busy in a C library runs no Python. So the kernel is asked
+    for a signal, deadly by default, when the parent's end of the pipe that multiprocessing started it with closes.
+    """
+    from multiprocessing import parent_process
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # As the parent had it for `start_worker`.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    parent = parent_process()
+    if parent is not None and hasattr(signal, "SIGIO"):
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, fcntl.fcntl(parent.sentinel, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def end_worker(process: BaseProcess, connection: Connection) -> None:
+    """End a worker at once, whatever it does: it holds nothing that would need to be finished."""
+    connection.close()
+    process.kill()
+    process.join()
+    process.close()

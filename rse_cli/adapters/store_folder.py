@@ -1,0 +1,59 @@
+"""The store's folder: what it holds, and how it is found and made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rse_cli.adapters.store_lock import LOCK_NAME
+from rse_cli.errors import StoreError
+
+STORE_NAME = ".rse"
+"""The folder that a root holds, as ``.git`` does."""
+
+TABLE_FOLDER = "chunks.lance"
+MANIFEST_NAME = "manifest.json"
+DRAFT_NAME = "manifest.json.new"
+"""One name for all writers, since they hold the lock; what a kill leaves is written over."""
+
+IGNORE_NAME = ".gitignore"
+IGNORE_TEXT = "*\n"
+
+
+def find_store(start: Path) -> Path | None:
+    """Return the ``.rse`` folder of `start` or of its nearest ancestor that has one, as git finds its own.
+
+    Parameters
+    ----------
+    start : Path
+        A folder, or a file in one.
+
+    Returns
+    -------
+    Path or None
+        None where no ancestor holds a store.
+    """
+    here = start.resolve()
+    return next((f / STORE_NAME for f in (here, *here.parents) if (f / STORE_NAME).is_dir()), None)
+
+
+def prepare_folder(store: Path) -> None:
+    """Make the store's folder with its ``.gitignore``, so that it can be locked.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds anything that isn't a store's, or can't be made.
+    """
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER}
+        foreign = sorted(p.name for p in store.iterdir() if p.name not in ours)
+        ignore = store / IGNORE_NAME
+        if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
+            foreign.append(IGNORE_NAME)
+        if foreign:
+            # A `.gitignore` of `*` in somebody's own folder would hide their work from git.
+            raise StoreError(f"{store} holds other files ({foreign[0]}): give --store a new or empty folder")
+        ignore.write_text(IGNORE_TEXT, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"can't make a store at {store}: {error.strerror or error}") from error

@@ -1,0 +1,147 @@
+"""The sources of an index, which are the paths that were ingested with their filters: their files, and what changed."""
+
+# os.path, since Path.exists raises for names that no file can have.
+# ruff: noqa: PTH100, PTH110
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rse_cli.adapters.discovery import Discovery, discover_files
+from rse_cli.adapters.found_files import Selection
+from rse_cli.adapters.given_paths import resolve_place
+from rse_cli.adapters.manifest import Source
+from rse_cli.cli.wiring import Index, name_reader
+from rse_cli.pipeline.planning import Plan, plan_ingest
+
+if TYPE_CHECKING:
+    from rse_cli.pipeline.freshness import Staleness
+    from rse_cli.ports import FileRecord, FoundFile
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The files found under some sources."""
+
+    sources: tuple[Source, ...]
+    found: Discovery
+
+
+def make_selection(settings: Mapping[str, Any]) -> Selection:
+    """Return which files the settings of ``[ingest]``, or a source, choose."""
+    known = {field.name for field in fields(Selection)}
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items() if key in known
+    }
+    return Selection(**values)
+
+
+def describe_selection(selection: Selection) -> dict[str, Any]:
+    """Return a selection as the manifest keeps it."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(selection).items()}
+
+
+def survey_paths(
+    root: Path, folder: Path, paths: Sequence[Path], selection: Selection, known: Sequence[FileRecord]
+) -> Survey:
+    """Find the files below given paths; one that is gone is fine where the index holds something of it.
+
+    Parameters
+    ----------
+    root : Path
+        What paths are relative to, resolved.
+    folder : Path
+        The store.
+    paths : sequence of Path
+        As given, at least one.
+    selection : Selection
+        Filters.
+    known : sequence of FileRecord
+        What the index holds.
+
+    Raises
+    ------
+    UsageError
+        If a path is missing or lies outside the root; all of them are named.
+    """
+    given, scopes = [], []
+    for path in paths:
+        scope = _place_path(root, path)
+        if scope is not None:
+            scopes.append(scope)
+        gone = scope is not None and not os.path.exists(path)
+        # A path that is missing for good, or lies outside, goes on to discovery, which names all of them at once.
+        if not (gone and any(_lies_in(record.path, str(scope)) for record in known)):
+            given.append(path)
+    found = discover_files(root, given, selection, folder) if given else Discovery((), (), ())
+    described = describe_selection(selection)
+    return Survey(tuple(Source(scope, described) for scope in dict.fromkeys(scopes)), found)
+
+
+def survey_sources(root: Path, folder: Path, sources: Sequence[Source]) -> Survey:
+    """Find the files of sources as their own ingests would. What lies in a deeper source is left to that one."""
+    files: dict[str, FoundFile] = {}
+    oversize: dict[str, int] = {}
+    problems: dict[str, str] = {}
+    for source in sources:
+        inner = [other.path for other in sources if other != source and _lies_in(other.path, source.path)]
+        path = root / source.path
+        if not os.path.lexists(path):
+            continue
+        found = discover_files(root, [path], make_selection(source.selection), folder)
+        files |= {file.path: file for file in found.files if not _lies_in_any(file.path, inner)}
+        oversize |= {name: size for name, size in found.oversize if not _lies_in_any(name, inner)}
+        problems |= {name: reason for name, reason in found.problems if not _lies_in_any(name, inner)}
+    return Survey(
+        tuple(sources),
+        Discovery(
+            tuple(files[name] for name in sorted(files)),
+            tuple(sorted(oversize.items())),
+            tuple(sorted(problems.items())),
+        ),
+    )
+
+
+def plan_survey(survey: Survey, records: Sequence[FileRecord]) -> Plan:
+    """Return what an ingest of the surveyed files has to do."""
+    found = survey.found
+    scopes = [source.path for source in survey.sources]
+    return plan_ingest(found.files, records, scopes, [path for path, _ in found.problems], name_reader)
+
+
+def measure_changes(index: Index, records: Sequence[FileRecord], confirm_bytes: int | None) -> Staleness:
+    """Compare every path that was ever ingested, with the filters it was ingested with, with the index.
+
+    Parameters
+    ----------
+    index : Index
+        What to look at.
+    records : sequence of FileRecord
+        What it holds.
+    confirm_bytes : int or None
+        See `measure_staleness`.
+    """
+    from rse_cli.pipeline.freshness import measure_staleness
+
+    survey = survey_sources(index.root, index.folder, index.manifest.sources)
+    return measure_staleness(plan_survey(survey, records), name_reader, confirm_bytes)
+
+
+def _place_path(root: Path, path: Path) -> str | None:
+    """Return a path relative to the root, "" for the root itself; None if it lies outside."""
+    place = Path(resolve_place(os.path.abspath(path))[0])
+    if not place.is_relative_to(root):
+        return None
+    return "" if place == root else place.relative_to(root).as_posix()
+
+
+def _lies_in_any(path: str, scopes: Sequence[str]) -> bool:
+    return any(_lies_in(path, scope) for scope in scopes)
+
+
+def _lies_in(path: str, scope: str) -> bool:
+    return not scope or path == scope or path.startswith(f"{scope}/")

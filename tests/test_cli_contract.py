@@ -1,0 +1,227 @@
+"""What holds for every command: exit codes, streams, what is imported, help, version and completion."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run, clean_environment
+
+COMMANDS = ("ingest", "query", "status")
+
+
+# Wrong use
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["qurey"], "rse: No such command 'qurey'. Did you mean 'query'? (see rse --help)"),
+        (["--verison"], "rse: No such option '--verison'. Did you mean '--version'? (see rse --help)"),
+        (["query", "--jsno", "x"], "rse: No such option '--jsno'. (Did you mean one of: '--json', '--jsonl', '--store'?) (see rse query --help)"),
+        (["query", "x", "--limit"], "rse: Option '--limit' requires an argument"),
+        (["query", "x", "--limit", "two"], "rse: Invalid value for '--limit' / '-n': 'two' is not a valid integer (see rse query --help)"),
+        (["status", "extra"], "rse: Got unexpected extra argument (extra) (see rse status --help)"),
+        (["ingest", "--bad\x1b[31m\noption"], r"rse: No such option '--bad\x1b[31m\noption' (see rse ingest --help)"),
+    ],
+)  # fmt: skip
+def test_a_usage_error_is_one_line_on_stderr(tmp_path: Path, rse: Run, arguments: list[str], line: str) -> None:
+    done = rse(*arguments, cwd=tmp_path)
+
+    assert (done.code, done.stdout, done.stderr) == (2, b"", f"{line}\n")
+
+
+def test_rse_alone_shows_its_help_on_stderr(tmp_path: Path, rse: Run) -> None:
+    done = rse(cwd=tmp_path)
+
+    assert (done.code, done.stdout) == (2, b"")
+    assert done.stderr.startswith("Usage: rse [OPTIONS] COMMAND [ARGS]...\n")
+
+
+def test_a_process_ends_with_the_code_of_its_command(indexed_once: Path, rse_process: Run) -> None:
+    found = rse_process("query", "filter of the pump", "-l", cwd=indexed_once)
+    nothing = rse_process("query", "opera in Vienna", cwd=indexed_once)
+    wrong = rse_process("query", "", cwd=indexed_once)
+
+    assert (found.code, found.text, found.stderr) == (0, "docs/pump.md\n", "")
+    assert (nothing.code, nothing.stdout, nothing.stderr[:18]) == (1, b"", "rse: nothing found")
+    assert (wrong.code, wrong.stdout, wrong.stderr) == (2, b"", "rse: a query is empty\n")
+
+
+def test_a_deleted_current_folder_is_one_line(tmp_path: Path, home: Path) -> None:
+    script = (
+        "import os, sys; from rse_cli.cli.main import run; os.rmdir(os.getcwd()); "
+        "print([run([command, *more]) for command, *more in (['ingest'], ['query', 'x'], ['status'])])"
+    )
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=gone,
+        env=clean_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.stdout == "[2, 2, 2]\n"
+    assert done.stderr == "rse: the current folder was deleted: change to another one\n" * 3
+
+
+# Streams
+
+
+def run_in_shell(folder: Path, home: Path, redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rse_cli", *arguments]
+    return subprocess.run(
+        ["sh", "-c", f'"$@" {redirection}', "sh", *command],
+        cwd=folder,
+        env=clean_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    "arguments", [["query", "filter of the pump"], ["query", "filter of the pump", "--json"], ["status"]]
+)
+def test_a_full_disk_is_one_line(indexed_once: Path, home: Path, arguments: list[str]) -> None:
+    done = run_in_shell(indexed_once, home, ">/dev/full", *arguments)
+
+    assert (done.returncode, done.stderr) == (2, "rse: can't write the output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "arguments", "code", "stderr"),
+    [
+        (">&-", ["query", "filter of the pump"], 0, ""),
+        (">&- 2>&-", ["query", "filter of the pump", "--json"], 0, ""),
+        ("2>&-", ["query", "opera in Vienna"], 1, ""),
+        ("<&-", ["query", "-"], 2, "rse: a query is empty\n"),
+    ],
+)
+def test_closed_streams_are_no_bug(
+    indexed_once: Path, home: Path, redirection: str, arguments: list[str], code: int, stderr: str
+) -> None:
+    done = run_in_shell(indexed_once, home, redirection, *arguments)
+
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", stderr)
+
+
+def test_what_the_encoding_of_stdout_lacks_is_escaped(tmp_path: Path, rse: Run, rse_process: Run) -> None:
+    (tmp_path / "zh.md").write_text("灯塔的灯每十秒转一圈。它的透镜是在巴黎磨制的。\n", encoding="utf-8")
+    rse("ingest", cwd=tmp_path)
+
+    plain = rse_process("query", "灯塔", "--plain", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+    json = rse_process("query", "灯塔", "--json", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+
+    assert plain.text.startswith("zh.md:1: \\u706f\\u5854")
+    assert json.json["segments"][0]["text"].startswith("灯塔的灯")
+    assert (plain.code, json.code) == (0, 0)
+
+
+# What is imported
+
+
+def list_modules(folder: Path, home: Path, *arguments: str) -> set[str]:
+    """The top-level modules that a process of `rse` has imported when its command is done."""
+    script = "import sys; from rse_cli.cli.main import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=folder,
+        env=clean_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout
+    return {name.partition(".")[0] for name in done.stderr.split()}
+
+
+HEAVY = {"torch", "sentence_transformers", "transformers", "lancedb", "onnxruntime", "pymupdf", "fitz", "pydantic"}
+
+
+@pytest.mark.parametrize("arguments", [["query", "filter of the pump"], ["query", "frost", "--json"], ["status"]])
+def test_reading_commands_import_nothing_heavy(indexed_once: Path, home: Path, arguments: list[str]) -> None:
+    modules = list_modules(indexed_once, home, *arguments)
+
+    assert modules & HEAVY == set()
+    assert "lance" in modules
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)])
+def test_help_imports_next_to_nothing(tmp_path: Path, home: Path, arguments: list[str]) -> None:
+    light = HEAVY | {"numpy", "rich", "lance", "pyarrow", "tokenizers", "yaml", "snowballstemmer"}
+
+    assert list_modules(tmp_path, home, *arguments) & light == set()
+
+
+# Help, version, completion
+
+
+def test_the_version_is_that_of_the_package(tmp_path: Path, rse: Run) -> None:
+    from importlib.metadata import version
+
+    for flag in ("--version", "-V"):
+        done = rse(flag, cwd=tmp_path)
+        assert (done.code, done.text, done.stderr) == (0, f"rse {version('rse-cli')}\n", "")
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_lists_the_commands(tmp_path: Path, rse: Run, flag: str) -> None:
+    done = rse(flag, cwd=tmp_path)
+
+    assert (done.code, done.stderr) == (0, "")
+    listed = [line.split()[0] for line in done.text.partition("Commands:\n")[2].splitlines() if line.strip()]
+    assert set(COMMANDS) <= set(listed)
+    assert all(len(line) <= 80 for line in done.text.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_fits_80_columns_and_explains_every_flag(tmp_path: Path, rse: Run, command: str) -> None:
+    done = rse(command, "--help", cwd=tmp_path)
+
+    assert (done.code, done.stderr) == (0, "")
+    assert done.text.startswith(f"Usage: rse {command} ")
+    assert all(len(line) <= 80 for line in done.text.splitlines())
+
+
+def complete(rse: Run, folder: Path, words: str) -> list[str]:
+    env = {"_RSE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    done = rse(cwd=folder, env=env)
+    assert (done.code, done.stderr) == (0, "")
+    return done.text.split()
+
+
+def test_bash_completes_commands_and_flags(tmp_path: Path, rse: Run) -> None:
+    assert complete(rse, tmp_path, "rse qu") == ["query"]
+    assert complete(rse, tmp_path, "rse query --pres") == ["--preset"]
+    assert "ingest" in complete(rse, tmp_path, "rse ")
+
+
+def test_the_completion_script_for_bash_is_valid_and_is_for_rse(tmp_path: Path, home: Path) -> None:
+    program = Path(sys.executable).parent / "rse"
+    if not program.exists():
+        pytest.skip("rse is not installed beside this Python")
+    show = 'script="$("$0" --show-completion)" && eval "$script" && complete -p rse'
+
+    done = subprocess.run(
+        ["bash", "-c", show, str(program)],
+        cwd=tmp_path,
+        env=clean_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "complete -o default -F _rse_completion rse\n", "")
