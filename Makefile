@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: help install demo test lint types layers check format bench-quality bench-cold bench-memory bench-engine clean
+.PHONY: help install demo demo-check test lint types layers check format bench-quality bench-methods bench-cold bench-memory bench-engine clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -26,6 +26,11 @@ demo: install  ## Index sample_docs/ and answer two queries
 	$(BIN)/rse query --limit 2 "How did revenue change from 2024 to 2025?"
 	@echo
 	@echo "The index lies in .rse; ask more with: $(BIN)/rse query \"...\""
+
+demo-check: install  ## Index sample_docs/ into a store of its own and check its cases
+	cd sample_docs && ../$(BIN)/rse ingest --store .rse
+	cd sample_docs && ../$(BIN)/rse check cases.yaml --store .rse $(if $(GITHUB_ACTIONS),--github) \
+		--min hit=0.95 --min silent=1 --min recall=0.8 --max chars=3000
 
 test: install  ## Run all tests
 	$(BIN)/python -m pytest
@@ -49,6 +54,9 @@ format: install  ## Format the code
 bench-quality: install  ## Recall and refusals beside plain top-k (DATA=folder of questions)
 	$(BIN)/python -m benchmarks.quality --data $(DATA)
 
+bench-methods: install  ## Recall of every method at the same number of characters (DATA=folder of questions)
+	$(BIN)/python -m benchmarks.methods --data $(DATA)
+
 bench-cold: install  ## Time of one query as a whole process, on 10,000 chunks
 	$(BIN)/python -m benchmarks.cold
 
@@ -57,6 +65,14 @@ bench-memory: install  ## Memory of ingest on 5,000 files, and of a query
 
 bench-engine: install  ## Time of the method dsrag on up to 200,000 chunks
 	$(BIN)/python -m benchmarks.engine
+
+.PHONY: docs
+docs: install  ## Draw the picture of the README, docs/inspect.svg, from sample_docs/
+	@mkdir -p docs
+	@store=$$(mktemp -d) && trap 'rm -rf "$$store"' EXIT && cd sample_docs \
+		&& ../$(BIN)/rse ingest --store "$$store/index" \
+		&& COLUMNS=100 ../$(BIN)/rse inspect --store "$$store/index" --documents 1 --around 1 --svg ../docs/inspect.svg \
+			"What must I do before I climb the mast?"
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) .rse sample_docs/.rse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

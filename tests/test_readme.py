@@ -19,7 +19,7 @@ def list_commands() -> list[str]:
     """The `rse` commands of console blocks, without comments and what they are piped into."""
     blocks = re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
     lines = [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ rse ")]
-    return sorted({re.sub(r"\s+(#|\|).*", "", line) for line in lines})
+    return list(dict.fromkeys(re.sub(r"\s+(#|\|).*", "", line) for line in lines))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,13 @@ def test_the_readme_shows_commands() -> None:
 
 @pytest.mark.parametrize("command", list_commands())
 def test_a_command_of_the_readme_runs(folder: Path, rse: Run, command: str) -> None:
-    done = rse(*shlex.split(command)[1:], cwd=folder)
+    arguments = shlex.split(command)[1:]
+    if ">" in arguments:
+        arguments, target = arguments[: arguments.index(">")], arguments[-1]
+        done = rse(*arguments, cwd=folder)
+        (folder / target).write_bytes(done.stdout)
+    else:
+        done = rse(*arguments, cwd=folder)
     # A question in general words may find nothing, and files were added: neither is an error.
     assert done.code in (0, 1), done.stderr
 

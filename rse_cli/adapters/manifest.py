@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, TABLE_FOLDER, prepare_folder
+from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, discard_table, prepare_folder
 from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
 from rse_cli.errors import StoreError
 from rse_cli.ports import ModelIdentity
@@ -161,11 +160,7 @@ def create_manifest(
                 raise StoreError(f"another index was made at {store}: run the command again")
             return present
         # In this order a kill in between leaves an empty index, never a table under a manifest of another model.
-        try:
-            if (store / TABLE_FOLDER).exists():
-                shutil.rmtree(store / TABLE_FOLDER)
-        except OSError as error:
-            raise StoreError(f"can't empty the store {store}: {error.strerror or error}") from error
+        discard_table(store)
         write_manifest(store, manifest)
     return manifest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from rse_cli.adapters.store_lock import LOCK_NAME
@@ -14,6 +15,9 @@ TABLE_FOLDER = "chunks.lance"
 MANIFEST_NAME = "manifest.json"
 DRAFT_NAME = "manifest.json.new"
 """One name for all writers, since they hold the lock; what a kill leaves is written over."""
+
+DISCARDED_NAME = "discarded"
+"""What a table is called while its files are deleted."""
 
 IGNORE_NAME = ".gitignore"
 IGNORE_TEXT = "*\n"
@@ -46,7 +50,7 @@ def prepare_folder(store: Path) -> None:
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
-        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER}
+        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER, DISCARDED_NAME}
         foreign = sorted(p.name for p in store.iterdir() if p.name not in ours)
         ignore = store / IGNORE_NAME
         if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
@@ -57,3 +61,24 @@ def prepare_folder(store: Path) -> None:
         ignore.write_text(IGNORE_TEXT, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"can't make a store at {store}: {error.strerror or error}") from error
+
+
+def discard_table(store: Path) -> None:
+    """Drop the table in one step: a kill while its files are deleted leaves no table, not one that lacks some.
+
+    The caller holds the lock.
+
+    Raises
+    ------
+    StoreError
+        If the files can't be deleted.
+    """
+    table, discarded = store / TABLE_FOLDER, store / DISCARDED_NAME
+    try:
+        if discarded.exists():
+            shutil.rmtree(discarded)
+        if table.exists():
+            table.rename(discarded)
+            shutil.rmtree(discarded)
+    except OSError as error:
+        raise StoreError(f"can't empty the store {store}: {error.strerror or error}") from error

@@ -293,7 +293,9 @@ def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:
         if not equals:
             collected.faults.append(f"--set takes key=value, not {text!r}")
         elif key not in known:
-            collected.faults.append(f"--set: the method {method} has no parameter {key!r}{_suggest(key, known)}")
+            owners = [name for name, keys in collected.keys.items() if name not in KEYS and key in keys]
+            hint = f"; it belongs to {', '.join(owners)}" if owners else _suggest(key, known)
+            collected.faults.append(f"--set: the method {method} has no parameter {key!r}{hint}")
         else:
             collected.take(method, key, value, "--set", from_text=True)
 

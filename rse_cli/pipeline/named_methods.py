@@ -26,7 +26,7 @@ from rse_cli.core.models import Chunk, Passage
 from rse_cli.core.parents import mix_window_parent, vote_parents
 from rse_cli.core.windows import join_overlaps, settle_ends, widen_hits
 from rse_cli.pipeline.retrieval import Retrieval
-from rse_cli.pipeline.scoring import RERANKED, Scored
+from rse_cli.pipeline.scoring import RERANKED
 from rse_cli.pipeline.selecting import Material, Picked
 from rse_cli.ports import KEY_BITS, Snapshot, make_key
 
@@ -48,9 +48,7 @@ def select_by_dsrag(material: Material, params: DsragParams) -> Picked:
             values = np.clip(take_largest(blocks, material.scored[query].relevance), 0.0, 1.0)
         best = np.argsort(-values, kind="stable")[:DSRAG_HITS]
         if material.rerank is not None:
-            scores = material.rerank(
-                retrieval.queries[query].text, _find_best_rows(blocks, best, material.scored[query])
-            )
+            scores = material.rerank(retrieval.queries[query].text, _list_runs(blocks, best))
             order = np.argsort(-scores, kind="stable")
             best, values = best[order], _put(values, best, scores)
         ranked.append(
@@ -82,15 +80,9 @@ def _put(values: Floats, at: NDArray[np.int64], scores: Floats) -> Floats:
     return changed
 
 
-def _find_best_rows(blocks: Blocks, chosen: NDArray[np.int64], scored: Scored) -> NDArray[np.int64]:
-    """Return for each chosen block the row of greatest relevance, which stands for it before a reranker."""
-    return np.array(
-        [
-            int(blocks.starts[at]) + int(np.argmax(scored.relevance[blocks.starts[at] : blocks.ends[at]]))
-            for at in chosen.tolist()
-        ],
-        dtype=np.int64,
-    )
+def _list_runs(blocks: Blocks, chosen: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the rows of each chosen block."""
+    return list(zip(blocks.starts[chosen].tolist(), blocks.ends[chosen].tolist(), strict=True))
 
 
 def _span_blocks(snapshot: Snapshot, retrieval: Retrieval, document: int, start: int, end: int) -> Passage:
@@ -113,8 +105,8 @@ def select_top_k(material: Material, params: TopKParams) -> Picked:
             ranked = _rank(material, query, blocks.vectors, blocks.counts, blocks.n_terms)
             if material.rerank is not None:
                 best = ranked[0][:RERANKED]
-                rows = _find_best_rows(blocks, best, material.scored[query])
-                ranked = _reorder(best, material.rerank(material.retrieval.queries[query].text, rows))
+                scores = material.rerank(material.retrieval.queries[query].text, _list_runs(blocks, best))
+                ranked = _reorder(best, scores)
             passages += select_blocks(blocks, ranked, params.k, query)
     return Picked(_merge_equal(passages), {"retriever": material.retriever})
 
@@ -227,7 +219,8 @@ def _find_hits(material: Material, query: int, most: int) -> list[Hit]:
     ranked = _rank(material, query, candidates.vectors, candidates.counts, candidates.n_terms)
     if material.rerank is not None:
         best = ranked[0][:RERANKED]
-        ranked = _reorder(best, material.rerank(material.retrieval.queries[query].text, best))
+        runs = [(row, row + 1) for row in best.tolist()]
+        ranked = _reorder(best, material.rerank(material.retrieval.queries[query].text, runs))
     return take_hits(ranked, candidates.documents, candidates.ords, most)
 
 

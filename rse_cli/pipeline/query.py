@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats
 from rse_cli.core.methods import DEFAULT_METHOD, MethodParams
@@ -165,10 +164,11 @@ def _bind_reranker(snapshot: Snapshot, retrieval: Retrieval, request: Request) -
         return None
     reranker = request.reranker
 
-    def rerank(query: str, rows: NDArray[np.int64]) -> Floats:
-        keys = [int(key) for key in retrieval.keys[rows]]
-        texts = {one.key: f"{one.chunk.header}\n{one.chunk.text}" for one in snapshot.chunks(keys)}
-        scores: Floats = np.asarray(reranker.score(query, [texts[key] for key in keys]), dtype=np.float64)
+    def rerank(query: str, runs: Sequence[tuple[int, int]]) -> Floats:
+        keys = [[int(key) for key in retrieval.keys[start:end]] for start, end in runs]
+        chunks = {one.key: one.chunk for one in snapshot.chunks([key for run in keys for key in run])}
+        texts = ["".join([f"{chunks[run[0]].header}\n", *(chunks[key].text for key in run)]) for run in keys]
+        scores: Floats = np.asarray(reranker.score(query, texts), dtype=np.float64)
         return scores
 
     return rerank

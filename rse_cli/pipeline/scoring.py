@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats
 from rse_cli.core.params import RseParams
@@ -24,8 +23,8 @@ from rse_cli.pipeline.retrieval import Retrieval
 
 RERANKED = 50  # what a cross-encoder reads in a second or two; the evidence puts the answer among them
 
-Rerank = Callable[[str, NDArray[np.int64]], Floats]
-"""Query and candidate rows to scores in [0, 1]."""
+Rerank = Callable[[str, Sequence[tuple[int, int]]], Floats]
+"""Query and half-open runs of candidate rows, a chunk or a block each, to scores in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def score_candidates(retrieval: Retrieval, query: int, params: RseParams, rerank
     if rerank is not None and len(z):
         best = np.sort(np.argsort(-z, kind="stable")[:RERANKED])
         reranked = np.zeros(len(z))
-        reranked[best] = rerank(asked.text, best)
+        reranked[best] = rerank(asked.text, [(row, row + 1) for row in best.tolist()])
         evidence = replace(evidence, rerank=reranked)
         z = combine_evidence(evidence, params)
     relevance = spread_over_tables(calibrate(z), candidates, params.table_share)

@@ -1,0 +1,247 @@
+"""What ``rse check`` does: read cases, find what they expect, answer, judge, report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rse_cli.adapters.cases import scan_cases
+from rse_cli.adapters.ignore import compile_path_filter
+from rse_cli.cli.checked import Checked, describe_check_json
+from rse_cli.cli.limits import check_limits, make_gates, parse_drops
+from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
+from rse_cli.cli.requesting import Plan, Refining, plan_requests
+from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.config import Settings
+from rse_cli.core.cases import CaseFault, ResolvedCase
+from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_drops, match_cases
+from rse_cli.core.gates import Gate, average_measures, collect_failures, judge_each, judge_means
+from rse_cli.errors import RseError, UsageError
+from rse_cli.pipeline.check import CaseResult, check_cases, encode_cases
+from rse_cli.pipeline.expectations import find_expected
+from rse_cli.pipeline.retrieval import Query
+from rse_cli.ports import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFlags:
+    """The command line of a check.
+
+    Parameters
+    ----------
+    cases : str or None
+        The file of cases.
+    store : str or None
+        ``--store``.
+    settings : mapping
+        Flags that are settings too, None where not given.
+    baseline : str or None
+        The JSON of a former check.
+    max_drop : tuple of str
+        ``metric=number`` each.
+    rerank : str or None
+        A cross-encoder.
+    as_json, github : bool
+        How to report.
+    junit : str or None
+        Where JUnit XML goes.
+    """
+
+    cases: str | None
+    store: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    baseline: str | None = None
+    max_drop: tuple[str, ...] = ()
+    rerank: str | None = None
+    as_json: bool = False
+    junit: str | None = None
+    github: bool = False
+
+
+def run_check(flags: CheckFlags) -> int:
+    """Check, report, and return the exit code: 0 if all gates hold, 1 if one doesn't, 2 for faults in the cases.
+
+    Raises
+    ------
+    RseError
+        If the check can't be carried out; nothing is printed on stdout then.
+    """
+    if flags.cases is None:
+        raise UsageError("give a file of cases, or --init to write a first one: rse check cases.yaml")
+    index = open_index(flags.store)
+    settings = read_settings(index.root, flags.settings)
+    gates = make_gates(settings)
+    drops = parse_drops(flags.max_drop, has_baseline=flags.baseline is not None)
+    plan = plan_requests(settings, Refining(rerank=flags.rerank))
+    snapshot = index.store.snapshot()
+    cases, faults = _read_expected(Path(flags.cases), snapshot)
+    if faults:
+        return _report_faults(flags, faults)
+    before = _read_baseline(flags, cases)
+    check_limits(gates, drops, cases)
+    _mention_doubts(index, snapshot, flags.cases)
+    queries = _encode(cases, index)
+    paths = _filter_paths(settings, snapshot)
+    with _watch(len(cases)) as advance:
+        results = []
+        for result in check_cases(snapshot, cases, queries, lambda asked: plan.make_request(asked, paths)):
+            results.append(result)
+            advance()
+    checked = judge(flags, plan, index.manifest.model.name, tuple(results), gates, drops, before)
+    report(checked, flags)
+    return 0 if checked.passed else 1
+
+
+def _read_expected(path: Path, snapshot: Snapshot) -> tuple[list[ResolvedCase], list[CaseFault]]:
+    """Return the cases with what they expect, and the faults of both steps, so that all are told at once."""
+    cases, faults = scan_cases(path)
+    resolved, absent = find_expected(snapshot, cases)
+    return resolved, sorted([*faults, *absent])
+
+
+def _report_faults(flags: CheckFlags, faults: Sequence[CaseFault]) -> int:
+    """Name every fault on stderr, as compilers do, and return the exit code."""
+    for fault in faults:
+        say(f"{make_visible_line(f'{flags.cases}:{fault.line}: {fault.message}')}")
+    count = len(faults)
+    say(f"rse: {count:,} fault{'' if count == 1 else 's'} in {make_visible_line(str(flags.cases))}; nothing was asked")
+    if flags.github:
+        from rse_cli.cli.github import annotate_faults
+
+        # GitHub reads commands from both streams, and stdout is empty after an error.
+        say(annotate_faults(str(flags.cases), faults).rstrip("\n"))
+    return 2
+
+
+def _read_baseline(flags: CheckFlags, cases: Sequence[ResolvedCase]) -> list[Measured] | None:
+    if flags.baseline is None:
+        return None
+    from rse_cli.cli.baseline import read_baseline
+
+    before = read_baseline(flags.baseline)
+    if not match_cases([Measured(one.case.id, one.case.queries, {}) for one in cases], before)[0]:
+        raise UsageError(f"{flags.baseline} has none of the cases in {flags.cases}")
+    return before
+
+
+def _mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> None:
+    """Say on stderr that the index is out of date, or holds the questions themselves."""
+    from rse_cli.cli.sources import measure_changes
+    from rse_cli.pipeline.freshness import CONFIRM_BYTES
+
+    records = snapshot.files()
+    count = measure_changes(index, records, confirm_bytes=CONFIRM_BYTES).count
+    if count:
+        say(f"rse: {count:,} file{'' if count == 1 else 's'} changed since the index was made (rse ingest updates it)")
+    place = Path(cases_file).resolve()
+    if place.is_relative_to(index.root) and place.relative_to(index.root).as_posix() in {one.path for one in records}:
+        say(f"rse: {make_visible_line(cases_file)} is in the index and matches its own queries: name it in .rseignore")
+
+
+def _encode(cases: Sequence[ResolvedCase], index: Index) -> list[tuple[Query, ...]]:
+    """Encode all queries first, so that the model's memory is given back before the index is searched."""
+    encoder = load_index_encoder(index, for_query=True)
+    return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
+
+
+def _filter_paths(settings: Settings, snapshot: Snapshot) -> tuple[str, ...] | None:
+    """Return the documents that ``[query]`` of a settings file keeps to; None for all."""
+    if not settings.query["path"] and not settings.query["type"]:
+        return None
+    passes = compile_path_filter(settings.query["path"], settings.query["type"])
+    return tuple(record.path for record in snapshot.files() if passes(record.path))
+
+
+@contextmanager
+def _watch(total: int) -> Iterator[Any]:
+    """Give what is called after each case: it moves a bar on stderr where that is a terminal."""
+    import sys
+
+    from rse_cli.cli.output import has_colour, is_terminal
+
+    if not is_terminal(sys.stderr):
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(file=sys.stderr, no_color=not has_colour(sys.stderr))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("cases", total=total)
+        yield lambda: progress.advance(task)
+
+
+def judge(
+    flags: CheckFlags,
+    plan: Plan,
+    model: str,
+    results: tuple[CaseResult, ...],
+    gates: Sequence[Gate],
+    drops: Mapping[str, float],
+    before: Sequence[Measured] | None,
+) -> Checked:
+    """Return means, verdicts and comparison of what was found."""
+    each = plan.settings.check["each"]
+    by_id = {result.case.id: result.measures for result in results}
+    means = average_measures(list(by_id.values()))
+    verdicts = judge_each(gates, by_id) if each else judge_means(gates, means)
+    comparison: Comparison | None = None
+    if before is not None:
+        now = [Measured(one.case.id, one.case.queries, one.measures) for one in results]
+        comparison = compare_checks(now, before)
+        verdicts = [*verdicts, *judge_drops(drops, comparison)]
+    return Checked(
+        cases_file=str(flags.cases),
+        method=plan.method,
+        preset=plan.preset,
+        params=plan.params.to_dict(),
+        model=model,
+        each=each,
+        results=results,
+        means=means,
+        verdicts=tuple(verdicts),
+        failures=collect_failures(verdicts, by_id, each=each),
+        comparison=comparison,
+    )
+
+
+def report(checked: Checked, flags: CheckFlags) -> None:
+    """Write the files asked for, then print: a file that can't be written leaves stdout empty."""
+    import os
+    import sys
+
+    if flags.junit is not None:
+        from rse_cli.cli.junit import build_junit
+
+        try:
+            Path(flags.junit).write_bytes(build_junit(checked))
+        except OSError as fault:
+            raise RseError(f"can't write {flags.junit}: {fault.strerror or fault}") from fault
+    annotations = ""
+    if flags.github:
+        from rse_cli.cli.github import annotate_check, write_summary
+
+        write_summary(checked, os.environ)
+        annotations = annotate_check(checked)
+    if flags.as_json:
+        write_bytes(dump_json(describe_check_json(checked)))
+        if annotations:
+            say(annotations.rstrip("\n"))
+        return
+    from rse_cli.cli.check_report import render_check
+    from rse_cli.cli.output import has_colour, is_terminal
+    from rse_cli.cli.render import measure_width
+
+    width = measure_width() if is_terminal(sys.stdout) else None
+    write_result(render_check(checked, colour=has_colour(sys.stdout), width=width) + annotations)
+
+
+def run_init(flags: CheckFlags) -> int:
+    """Write a first file of cases and return the exit code: 1 if the index has no heading to ask for."""
+    from rse_cli.cli.generating import write_generated_cases
+
+    return write_generated_cases(open_index(flags.store), Path(flags.cases or "cases.yaml"), as_json=flags.as_json)

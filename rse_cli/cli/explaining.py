@@ -1,0 +1,171 @@
+"""One chunk in full sentences, with the arithmetic written out so that a reader can check it. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from rse_cli.core.dsrag_params import DsragParams
+from rse_cli.core.hits import FUSION_K
+from rse_cli.pipeline.inspect import DocumentView, Inspection
+from rse_cli.pipeline.weighing import count_kept, find_penalties, get_rse_params
+
+_PIECES = {
+    "c0": ("weight_c0", "cosine of the chunk's meaning with the query's"),
+    "c1": ("weight_c1", "the same over the chunk and 1 either side"),
+    "c4": ("weight_c4", "the same over the chunk and 4 either side"),
+    "f0": ("weight_f0", "share of the query's words (BM25F) in the chunk"),
+    "f4": ("weight_f4", "the same over the chunk and 4 either side"),
+    "f12": ("weight_f12", "the same over the chunk and 12 either side"),
+    "p1": ("weight_p1", "how closely neighbouring words of the query stand together, 1 chunk either side"),
+}
+
+
+def explain_chunk(inspection: Inspection, view: DocumentView, ord_: int) -> list[str]:
+    """Return sentences on one chunk of a document that was laid open: a paragraph a query, then what became of it.
+
+    Numbers have four decimals, so that sums can be checked to three.
+    """
+    row = int(view.rows[ord_])
+    lines: list[str] = []
+    if row < 0 and math.isnan(view.levels[ord_]):
+        return [
+            f"Chunk {ord_} of {view.path} was not weighed: it is not among the nearest chunks by meaning or by words, "
+            "nor within 12 chunks of one."
+        ]
+    method = inspection.answer.request.method
+    explain = {"rse": _explain_rse, "hierarchical": _explain_rse, "dsrag": _explain_dsrag, "average": _explain_average}
+    for query, asked in enumerate(inspection.answer.request.queries):
+        lines.append(f"For the query “{asked.text}”:")
+        lines += [f"  {line}" for line in explain.get(method, _explain_hit)(inspection, view, ord_, query)]
+    return lines + list(_explain_fate(inspection, view, ord_))
+
+
+def _get(view: DocumentView, query: int, name: str, ord_: int) -> float:
+    return float(view.numbers[query][name][ord_])
+
+
+def _explain_terms(inspection: Inspection, view: DocumentView, ord_: int, query: int) -> str:
+    terms = inspection.match_terms(view, ord_, query)
+    return f"Its own words that match: {', '.join(terms)}." if terms else "None of its own words match."
+
+
+def _explain_rse(inspection: Inspection, view: DocumentView, ord_: int, query: int) -> Iterator[str]:
+    answer, row = inspection.answer, int(view.rows[ord_])
+    scored, params = answer.trace.scored[query], get_rse_params(answer)
+    yield _explain_terms(inspection, view, ord_, query)
+    products = []
+    for name, (weight, meaning) in _PIECES.items():
+        value, factor = _get(view, query, name, ord_), getattr(params, weight)
+        products.append(f"{factor:g}·{value:.4f}")
+        yield f"{name} = {value:.4f}: {meaning}."
+    z = float(scored.z[row])
+    yield f"z = {' + '.join(products)} = {z:.4f}."
+    highest = float(scored.z.max())
+    p = np.exp(scored.z - highest)
+    mean = float(np.sort(p)[-3:].mean())
+    calibrated = float(p[row]) / mean
+    yield (
+        f"The best candidate has z = {highest:.4f}, so p = exp({z:.4f} − {highest:.4f}) = {p[row]:.4f}; the best three "
+        f"average {mean:.4f}, so relevance = {p[row]:.4f} / {mean:.4f} = {calibrated:.4f}."
+    )
+    relevance = _get(view, query, "relevance", ord_)
+    if relevance > calibrated + 1e-12:
+        yield (
+            f"It is a row of a table, which gets at least {params.table_share:g} of the table's best relevance: "
+            f"{relevance:.4f}."
+        )
+    asked, penalty = find_penalties(answer)[query]
+    if penalty > asked:
+        yield f"To fit max_chars {params.max_chars:,} the penalty was raised from {asked:g} to {penalty:.4f}."
+    kept = int(count_kept(answer)[row])
+    value = _get(view, query, "value", ord_)
+    yield f"value = ({relevance:.4f} − {penalty:.4f}) · {kept}/100 = {value:.4f}."
+
+
+def _explain_dsrag(inspection: Inspection, view: DocumentView, ord_: int, query: int) -> Iterator[str]:
+    if view.rows[ord_] >= 0:
+        yield _explain_terms(inspection, view, ord_, query)
+    params = inspection.answer.request.params
+    assert isinstance(params, DsragParams)
+    rank, penalty = _get(view, query, "rank", ord_), params.irrelevant_chunk_penalty
+    if math.isnan(rank):
+        yield f"Its block is not among the hits, so its similarity is 0 and its value −{penalty:.4f}."
+        return
+    similarity, decay = _get(view, query, "similarity", ord_), _get(view, query, "decay", ord_)
+    factor, value = _get(view, query, "length_factor", ord_), _get(view, query, "value", ord_)
+    yield f"Its block has rank {rank:.0f} and similarity {similarity:.4f}."
+    yield f"decay = exp(−{rank:.0f}/{params.decay_rate:g}) = {decay:.4f}."
+    if math.isnan(value):
+        yield "Its document was not searched: none of its blocks is among the first hits."
+        return
+    yield (
+        f"value of the block = ({decay:.4f} · {similarity:.4f} − {penalty:.4f}) · {factor:.4f} for its length "
+        f"= {value:.4f}."
+    )
+
+
+def _explain_average(inspection: Inspection, view: DocumentView, ord_: int, query: int) -> Iterator[str]:
+    yield _explain_terms(inspection, view, ord_, query)
+    numbers = view.numbers[query]
+    similarity, value = _get(view, query, "similarity", ord_), _get(view, query, "value", ord_)
+    if math.isnan(similarity):
+        yield "The query has no vector, so nothing is similar to it."
+        return
+    yield f"Its block has similarity {similarity:.4f}."
+    worth = similarity
+    if "quality" in numbers:
+        quality, density = _get(view, query, "quality", ord_), _get(view, query, "density", ord_)
+        worth = 0.5 * similarity + 0.3 * quality + 0.2 * density
+        yield f"With quality and density: 0.5·{similarity:.4f} + 0.3·{quality:.4f} + 0.2·{density:.4f} = {worth:.4f}."
+    below = ", a tenth as it is below 0.2" if worth < 0.2 else ""
+    yield f"value of the block = {value:.4f}{below}."
+
+
+def _explain_hit(inspection: Inspection, view: DocumentView, ord_: int, query: int) -> Iterator[str]:
+    from rse_cli.pipeline.weighing_named import count_hits_taken
+
+    answer = inspection.answer
+    yield _explain_terms(inspection, view, ord_, query)
+    unit = "Its block" if inspection.weighed.by_blocks else "It"
+    similarity, bm25 = _get(view, query, "similarity", ord_), _get(view, query, "bm25", ord_)
+    ranks = [_get(view, query, name, ord_) for name in ("dense_rank", "lexical_rank")]
+    if not math.isnan(similarity):
+        yield f"{unit} has similarity {similarity:.4f} by meaning, which is rank {ranks[0]:.0f}."
+    place = "no rank, as no word matches" if math.isnan(ranks[1]) else f"rank {ranks[1]:.0f}"
+    yield f"{unit} has {bm25:.4f} by words (BM25), which is {place}."
+    rank, score = _get(view, query, "rank", ord_), _get(view, query, "score", ord_)
+    retriever = answer.request.retriever
+    if math.isnan(rank):
+        yield f"The retriever {retriever} doesn't rank it."
+        return
+    shares = [f"1/({FUSION_K + 1} + {one:.0f})" for one in ranks if not math.isnan(one)]
+    fused = f"{' + '.join(shares)} = " if retriever == "hybrid" else ""
+    yield f"The retriever {retriever} gives it the score {fused}{score:.4f}, which is rank {rank:.0f}."
+    yield f"The method looks at ranks 0 to {count_hits_taken(answer) - 1}."
+
+
+def _explain_fate(inspection: Inspection, view: DocumentView, ord_: int) -> Iterator[str]:
+    """Say in which segment the chunk is, or why it is in none."""
+    held = [mark for mark in view.marks if mark.start_chunk <= ord_ < mark.end_chunk]
+    for mark in held:
+        span = f"chunks {mark.start_chunk} to {mark.end_chunk - 1}"
+        yield f"It is in segment {mark.place + 1} ({span}), score {mark.score:.4f}"
+        if not inspection.weighed.adds_up:
+            yield f"  which is that of {'a row that was cut off' if mark.rest else 'its best row'}."
+            continue
+        total = float(np.nansum(view.values[mark.start_chunk : mark.end_chunk]))
+        cost = f" − {mark.cost:.4f} for a segment" if mark.cost else ""
+        rest = f" + {mark.rest:.4f} for what was cut or joined" if mark.rest else ""
+        yield f"  = {total:.4f}, the sum of its rows,{cost}{rest}.".replace(",.", ".")
+    if held:
+        return
+    reasons = [
+        one for one in inspection.not_chosen if one.path == view.path and one.start_chunk <= ord_ < one.end_chunk
+    ]
+    for one in reasons:
+        yield f"It is in no segment: {one.why}."
+    if not reasons:
+        yield "It is in no segment: others were worth more."

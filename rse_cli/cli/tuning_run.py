@@ -1,0 +1,266 @@
+"""What ``rse tune`` does: read cases, retrieve each once, search, report, and write what is recommended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rse_cli.adapters.cases import scan_cases
+from rse_cli.adapters.ignore import compile_path_filter
+from rse_cli.cli.output import make_visible_line, say
+from rse_cli.cli.requesting import Plan, Refining, plan_requests
+from rse_cli.cli.tuning_goals import Goals, read_goals
+from rse_cli.cli.tuning_progress import watch_cases, watch_search
+from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.config import Settings
+from rse_cli.core.cases import ResolvedCase
+from rse_cli.core.methods import METHODS, MethodParams, choose_method_params
+from rse_cli.core.tuning_log import Trial
+from rse_cli.core.tuning_objective import Objective
+from rse_cli.errors import CasesError, UsageError
+from rse_cli.pipeline.check import encode_cases
+from rse_cli.pipeline.evidence_cache import Cache, CacheBuilder
+from rse_cli.pipeline.expectations import find_expected
+from rse_cli.pipeline.tune import Asked, Tuned, open_log, tune_cases
+from rse_cli.pipeline.tuning_front import Front, trace_front
+from rse_cli.ports import Snapshot
+
+LEAST_CASES = 10
+"""Below this an interval means nothing, and five folds hold two cases each."""
+
+MOST_JOBS = 2
+"""Threads: NumPy works outside of the interpreter's lock for about two thirds of the time, so a third gains little."""
+
+EXIT_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class TuneFlags:
+    """The command line of a tuning; see ``rse tune --help``. `settings` are flags that are settings too."""
+
+    cases: str | None = None
+    store: str | None = None
+    from_headings: bool = False
+    maximise: tuple[str, ...] = ()
+    minimise: tuple[str, ...] = ()
+    at_most: tuple[str, ...] = ()
+    at_least: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    trials: int = 2_000
+    time: float | None = None
+    folds: int = 5
+    seed: int = 0
+    write: bool = False
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """A search ready to run.
+
+    Parameters
+    ----------
+    goals : Goals
+        What is wanted.
+    asked : Asked
+        The same for the pipeline.
+    methods : mapping of str to MethodParams
+        What is tried.
+    given : Trial
+        The current setting.
+    cache : Cache
+        The cases.
+    generated : bool
+        Whether the cases were made up by a program.
+    """
+
+    goals: Goals
+    asked: Asked
+    methods: Mapping[str, MethodParams]
+    given: Trial
+    cache: Cache
+    generated: bool
+
+
+def run_tune(flags: TuneFlags) -> int:
+    """Tune, report, and return the exit code: 0, or 130 if the search was interrupted.
+
+    Raises
+    ------
+    RseError
+        If it can't be carried out; nothing is printed on stdout then.
+    """
+    from rse_cli.cli.tuning_report import report_front, report_interrupted, report_tuned
+
+    goals = read_goals(flags.maximise, flags.minimise, flags.at_most, flags.at_least)
+    _check_flags(flags, goals)
+    index = open_index(flags.store)
+    settings = read_settings(index.root, {**flags.settings, "method": _choose_current(flags, index)})
+    plan = plan_requests(settings, Refining())
+    methods = _choose_methods(flags, settings, plan)
+    cases = _read_cases(flags, index.store.snapshot())
+    tuning = _prepare(flags, goals, index, plan, methods, cases)
+    with watch_search(flags.trials) as watch:
+        log, exact = open_log(
+            tuning.cache, tuning.asked, [goal.metric for goal in goals.metrics], watch, _limit_time(flags.time)
+        )
+        try:
+            found: Tuned | Front
+            if len(goals.metrics) == 2:
+                pair = (goals.metrics[0], goals.metrics[1])
+                found = trace_front(tuning.cache, tuning.methods, tuning.given, pair, tuning.asked, log)
+            else:
+                found = tune_cases(tuning.cache, tuning.methods, tuning.given, tuning.asked, log, exact)
+        except KeyboardInterrupt:
+            interrupted = True
+        else:
+            interrupted = False
+    if interrupted:
+        report_interrupted(log, as_json=flags.as_json)
+        return EXIT_INTERRUPTED
+    if isinstance(found, Front):
+        report_front(found, tuning, as_json=flags.as_json)
+        return 0
+    written = _write(flags, index, tuning, found, plan) if flags.write and not found.refused else None
+    report_tuned(found, tuning, written, as_json=flags.as_json)
+    return 0
+
+
+def _check_flags(flags: TuneFlags, goals: Goals) -> None:
+    faults = []
+    if (flags.cases is None) != flags.from_headings:
+        faults.append("give a file of cases, or --from-headings: rse tune cases.yaml")
+    if flags.write and len(goals.metrics) == 2:
+        faults.append("--write goes with one metric: choose a point of the front by --maximise and --at-most")
+    for name in flags.methods:
+        if name not in METHODS:
+            choose_method_params(name, None, {})
+    if faults:
+        raise UsageError("; ".join(faults))
+
+
+def _choose_current(flags: TuneFlags, index: Index) -> str | None:
+    """Return the method whose setting is the current one, None for that of the settings."""
+    if not flags.methods:
+        return None
+    configured = str(read_settings(index.root, {}).query["method"])
+    return configured if configured in flags.methods else flags.methods[0]
+
+
+def _choose_methods(flags: TuneFlags, settings: Settings, plan: Plan) -> dict[str, MethodParams]:
+    """Return the methods to try with the parameters that they have now."""
+    methods: dict[str, MethodParams] = {plan.method: plan.params}
+    for name in flags.methods:
+        if name not in methods:
+            methods[name] = choose_method_params(name, None, settings.methods[name])
+    if "hierarchical" in methods:
+        raise UsageError("there is nothing to tune in the method hierarchical: it weighs as rse does by default")
+    return methods
+
+
+def _read_cases(flags: TuneFlags, snapshot: Snapshot) -> list[ResolvedCase]:
+    """Return the cases with what they expect.
+
+    Raises
+    ------
+    CasesError
+        With every fault.
+    UsageError
+        If there are too few.
+    """
+    if flags.cases is None:
+        from rse_cli.pipeline.generated_cases import generate_cases
+
+        cases, faults = generate_cases(snapshot, MOST_GENERATED), []
+    else:
+        cases, faults = scan_cases(Path(flags.cases))
+    resolved, absent = find_expected(snapshot, cases)
+    if faults or absent:
+        raise CasesError([(one.line, one.message) for one in sorted([*faults, *absent])], flags.cases or "")
+    asking = sum(bool(one.spans) for one in resolved)
+    if asking < LEAST_CASES:
+        source = "the headings of the index make" if flags.cases is None else f"{flags.cases} has"
+        raise UsageError(
+            f"{source} {asking} cases that expect something; it takes {LEAST_CASES} to tell luck from gain"
+        )
+    return resolved
+
+
+MOST_GENERATED = 500
+"""Twice as many narrow an interval by a third and take twice as long."""
+
+
+def _prepare(
+    flags: TuneFlags,
+    goals: Goals,
+    index: Index,
+    plan: Plan,
+    methods: Mapping[str, MethodParams],
+    cases: Sequence[ResolvedCase],
+) -> Tuning:
+    """Retrieve every case once."""
+    encoder = load_index_encoder(index, for_query=True)
+    queries = encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
+    del encoder
+    snapshot = index.store.snapshot()
+    request = plan.make_request((), _filter_paths(plan.settings, snapshot))
+    builder = CacheBuilder(snapshot, request, methods, plan.settings.query["max_chars"])
+    with watch_cases(len(cases)) as advance:
+        cache = builder.build(cases, queries, advance)
+    asked = Asked(
+        objective=Objective(goals.metrics[0].metric, goals.limits),
+        trials=flags.trials,
+        seed=flags.seed,
+        folds=flags.folds,
+        fill=bool(plan.settings.query["fill"]),
+        jobs=MOST_JOBS,
+    )
+    generated = all(one.case.generated for one in cases)
+    return Tuning(goals, asked, methods, Trial(plan.method, plan.params), cache, generated)
+
+
+def _filter_paths(settings: Settings, snapshot: Snapshot) -> tuple[str, ...] | None:
+    """Return the documents that ``[query]`` of a settings file keeps to; None for all."""
+    if not settings.query["path"] and not settings.query["type"]:
+        return None
+    passes = compile_path_filter(settings.query["path"], settings.query["type"])
+    return tuple(record.path for record in snapshot.files() if passes(record.path))
+
+
+def _limit_time(seconds: float | None) -> Callable[[], bool]:
+    begun = time.monotonic()
+    return lambda: seconds is not None and time.monotonic() - begun >= seconds
+
+
+def _write(flags: TuneFlags, index: Index, tuning: Tuning, found: Tuned, plan: Plan) -> str:
+    """Put the recommended values into the project's file, and return its path."""
+    from rse_cli.cli.tuning_report import describe_remarks
+    from rse_cli.config.editing import write_values
+    from rse_cli.config.settings import PROJECT_FILE
+    from rse_cli.pipeline.tune import make_spaces
+
+    path = index.root / PROJECT_FILE
+    [space] = [
+        one for one in make_spaces(tuning.cache, tuning.methods, tuning.asked.fill) if one.method == found.best.method
+    ]
+    remarks = describe_remarks(found, tuning, flags.cases, _name_flags(flags))
+    if found.best.method != plan.settings.query["method"] or flags.methods:
+        write_values(path, "query", {"method": found.best.method})
+    write_values(path, found.best.method, space.pick(found.best.params), remarks)
+    if any(one.startswith("set") for one in _name_flags(flags)):
+        say("rse: values of --set that were not tuned are not written")
+    return make_visible_line(str(path))
+
+
+def _name_flags(flags: TuneFlags) -> list[str]:
+    """Return the flags that the figures hold with, and that no file keeps."""
+    named = []
+    for key, value in flags.settings.items():
+        if value is not None and value not in ((), []):
+            texts = [f"{key.replace('_', '-')} {one}" for one in (value if isinstance(value, list) else [value])]
+            named += [text.removesuffix(" True") for text in texts]
+    return named

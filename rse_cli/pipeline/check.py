@@ -1,0 +1,99 @@
+"""Cases against an index: each is answered, measured and forgotten, so that thousands fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rse_cli.core.cases import Case, ResolvedCase
+from rse_cli.core.gates import measure_case
+from rse_cli.core.metrics import DocumentSpan, score_spans
+from rse_cli.pipeline.delivery import Segment
+from rse_cli.pipeline.query import Request, answer_request
+from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.ports import Encoder, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What a case found.
+
+    Parameters
+    ----------
+    case : Case
+        Which.
+    expected : tuple of DocumentSpan
+        What should be found.
+    segments : tuple of Segment
+        What was, best first, without texts.
+    nearest_miss : Segment or None
+        The best segment where nothing was found, without its text.
+    confidence : float
+        Of the answer, in [0, 1].
+    truncated : bool
+        Whether the model cut a query.
+    measures : mapping of str to float
+        Metrics by name, see `rse_cli.core.gates`.
+    """
+
+    case: Case
+    expected: tuple[DocumentSpan, ...]
+    segments: tuple[Segment, ...]
+    nearest_miss: Segment | None
+    confidence: float
+    truncated: bool
+    measures: Mapping[str, float]
+
+
+def encode_cases(cases: Sequence[Case], encoder: Encoder, english_only: bool) -> list[tuple[Query, ...]]:
+    """Return the queries of each case, all encoded in one call.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        Whose queries.
+    encoder : Encoder
+        The model of the index.
+    english_only : bool
+        See `encode_queries`.
+    """
+    queries = iter(encode_queries([text for case in cases for text in case.queries], encoder, english_only))
+    return [tuple(next(queries) for _ in case.queries) for case in cases]
+
+
+def check_cases(
+    snapshot: Snapshot,
+    cases: Sequence[ResolvedCase],
+    queries: Sequence[tuple[Query, ...]],
+    make_request: Callable[[tuple[Query, ...]], Request],
+) -> Iterator[CaseResult]:
+    """Yield what each case found, in order; of an answer only places and measures are kept.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        One version of the index.
+    cases : sequence of ResolvedCase
+        What should be found.
+    queries : sequence of tuple of Query
+        Per case, from `encode_cases`.
+    make_request : callable
+        Queries to a request.
+    """
+    for resolved, asked in zip(cases, queries, strict=True):
+        answer = answer_request(snapshot, make_request(asked))
+        found = [DocumentSpan(one.path, one.start_char, one.end_char) for one in answer.segments]
+        score = score_spans(resolved.spans, found) if resolved.spans else None
+        yield CaseResult(
+            case=resolved.case,
+            expected=resolved.spans,
+            segments=tuple(map(_drop_text, answer.segments)),
+            nearest_miss=None if answer.nearest_miss is None else _drop_text(answer.nearest_miss),
+            confidence=answer.confidence,
+            truncated=any(query.truncated for query in asked),
+            measures=measure_case(score, len(found)),
+        )
+
+
+def _drop_text(segment: Segment) -> Segment:
+    return replace(segment, text="", summary="", header="")
