@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: help install demo demo-check test lint types layers check format bench-quality bench-methods bench-cold bench-memory bench-engine clean
+.PHONY: help install demo demo-check test test-reliability soak lint types layers check format bench-quality bench-methods bench-cold bench-memory bench-engine clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -23,7 +23,7 @@ demo: install  ## Index sample_docs/ and answer two queries
 	@echo
 	$(BIN)/rse query --preset precision "What must I do before I climb the mast?"
 	@echo
-	$(BIN)/rse query --limit 2 "How did revenue change from 2024 to 2025?"
+	$(BIN)/rse query --limit 2 "Which offer for the new Whimbrel mould did the board choose?"
 	@echo
 	@echo "The index lies in .rse; ask more with: $(BIN)/rse query \"...\""
 
@@ -34,6 +34,14 @@ demo-check: install  ## Index sample_docs/ into a store of its own and check its
 
 test: install  ## Run all tests
 	$(BIN)/python -m pytest
+
+test-reliability: install  ## Kill, signal and crowd ingests, feed them bad files; writes benchmarks/RELIABILITY.md
+	$(BIN)/python -m pytest tests/reliability --kills 100 --report benchmarks/RELIABILITY.md
+	FUZZ_EXAMPLES=200 $(BIN)/python -m pytest tests/test_reader_fuzz.py
+
+soak: install  ## The same with 300 kills and more fuzzing
+	$(BIN)/python -m pytest tests/reliability --kills 300 --seed 1
+	FUZZ_EXAMPLES=2000 $(BIN)/python -m pytest tests/test_reader_fuzz.py
 
 lint: install  ## Check style
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    _distrust_current_folder()
     _replace_closed_streams()
     try:
         from rse_cli.cli.main import run
@@ -22,6 +23,16 @@ def main() -> None:
         code = 130
     # Interpreter shutdown and the threads of lance cost 0.1 s that nobody needs.
     os._exit(code)
+
+
+def _distrust_current_folder() -> None:
+    """Import nothing from the folder that is indexed, in this process (``python -m``) or in those that it starts."""
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        here = {"", os.getcwd()}  # noqa: PTH109
+    except FileNotFoundError:
+        here = {""}
+    sys.path[:] = [entry for entry in sys.path if entry not in here]
 
 
 def _replace_closed_streams() -> None:

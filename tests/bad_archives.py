@@ -114,12 +114,12 @@ def _list_incomplete(kind: str, name: str, parts: Mapping[str, bytes]) -> Iterat
 
 
 def _list_bombs(kind: str, name: str, parts: Mapping[str, bytes]) -> Iterator[BadFile]:
-    spaces = b" " * 60_000_000
-    yield f"{name} bomb", f"zeros.{kind}", write_zip({**parts, "media/zeros.bin": bytes(60_000_000)})
+    spaces = b" " * 12_000_000
+    yield f"{name} bomb", f"zeros.{kind}", write_zip({**parts, "media/zeros.bin": bytes(12_000_000)})
     yield f"{name} bomb", f"text.{kind}", write_zip({**parts, PARTS[kind]: parts[PARTS[kind]] + spaces})
     yield f"{name} bomb", f"many parts.{kind}", write_zip({**parts, **{f"x/{at}": b"" for at in range(12_000)}})
     # The directory says that a part is small; unpacked it would be large.
-    lying = bytearray(write_zip({**parts, "media/zeros.bin": bytes(20_000_000)}))
+    lying = bytearray(write_zip({**parts, "media/zeros.bin": bytes(12_000_000)}))
     entry = lying.rfind(b"media/zeros.bin") - 46
     struct.pack_into("<I", lying, entry + 24, 100)
     yield f"{name} bomb", f"lying.{kind}", bytes(lying)

@@ -134,9 +134,9 @@ def _list_loops() -> dict[str, dict[int, bytes]]:
 
 
 def _list_bombs() -> dict[str, bytes]:
-    zeros = zlib.compress(b" " * 100_000_000, 9)
+    zeros = zlib.compress(b" " * 40_000_000, 1)
     twice = zlib.compress(zeros, 9)
-    shown = zlib.compress(TEXT * 200_000, 9)
+    shown = zlib.compress(TEXT * 200_000, 1)
     one, two = b"/Filter /FlateDecode", b"/Filter [/FlateDecode /FlateDecode]"
     return {
         "spaces": write_pdf(make_page(write_stream(zeros, one))),

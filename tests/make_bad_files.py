@@ -94,7 +94,7 @@ def make_odd_places(folder: Path) -> list[Path]:
             listener.bind("socket.txt")
     finally:
         os.chdir(here)
-    return [folder / name for name in (*links, "pipe.txt", "socket.txt")]
+    return [folder / name for name in (*links, "pipe.txt", "socket.txt") if name != "folder"]
 
 
 if __name__ == "__main__":

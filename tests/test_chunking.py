@@ -94,11 +94,11 @@ def test_a_table_row_is_never_cut_at_its_full_stops() -> None:
     assert pieces(text, atoms=((0, len(row) - 1), (len(row), 2 * len(row) - 1))) == [row, row]
 
 
-def test_an_atom_beyond_four_chunks_is_cut_at_a_line_end() -> None:
-    fence = "x = 1  # a line\n" * 60
+def test_an_atom_beyond_eight_chunks_is_cut_at_a_line_end() -> None:
+    fence = "x = 1  # a line\n" * 90
     parts = pieces(fence, atoms=((0, len(fence)),))
     assert len(parts) > 1
-    assert all(part.endswith("\n") and len(part) <= 320 for part in parts)
+    assert all(part.endswith("\n") and len(part) <= 640 for part in parts)
 
 
 def test_a_long_sentence_is_cut_at_its_best_separator_into_even_pieces() -> None:

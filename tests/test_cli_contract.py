@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +226,21 @@ def test_the_completion_script_for_bash_is_valid_and_is_for_rse(tmp_path: Path, 
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "complete -o default -F _rse_completion rse\n", "")
+
+
+def test_no_code_of_the_indexed_folder_is_ever_run(tmp_path: Path) -> None:
+    ran, folder = tmp_path / "ran", tmp_path / "hostile"
+    folder.mkdir()
+    for name in ("multiprocessing", "numpy", "lance", "json", "sitecustomize", "tokenizers", "pymupdf", "rse_cli"):
+        (folder / f"{name}.py").write_text(f"open({str(ran)!r}, 'w')\n", encoding="utf-8")
+    (folder / "page.html").write_text("<p>The pump is oiled in spring.</p>", encoding="utf-8")
+    lines = "".join(f"Line {n} of a text that needs many vectors of its own.\n" for n in range(900))
+    (folder / "many.txt").write_text(lines, encoding="utf-8")
+    # The console script: `python -m` itself puts the current folder first, before any of our code runs.
+    script = Path(sys.executable).with_name("rse")
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+
+    for arguments in (["ingest", "-j", "2"], ["query", "--refresh", "when is the pump oiled"]):
+        done = subprocess.run([script, *arguments], cwd=folder, env=environ, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert not ran.exists()

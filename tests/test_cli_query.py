@@ -525,7 +525,7 @@ def test_a_query_of_no_words_finds_nothing(indexed_once: Path, rse: Run) -> None
         (["x", "--set", "segment_cots=1"], "--set: the method rse has no parameter 'segment_cots'; did you mean 'segment_cost'?"),
         (["x", "--set", "segment_cost"], "--set takes key=value, not 'segment_cost'"),
         (["x", "--set", "segment_cost=many"], "--set: segment_cost must be a number, not 'many'"),
-        (["x", "--set", "segment_cost=-1"], "segment_cost must be a finite number of at least 0, not -1"),
+        (["x", "--set", "segment_cost=-1"], "segment_cost must be a finite number of at least 0, not -1.0"),
         (["x", "--set", "irrelevant_chunk_penalty=2"], "irrelevant_chunk_penalty must be at most 1, not 2.0"),
     ],
 )  # fmt: skip
@@ -567,8 +567,8 @@ def test_a_query_before_any_ingest_says_which_command_to_run(documents: Path, rs
 @pytest.mark.parametrize(
     ("store", "reason"),
     [
-        ("nowhere", "no index at nowhere: run `rse ingest`"),
-        ("docs", "no index at docs: run `rse ingest`"),
+        ("nowhere", "no index at nowhere: run `rse ingest --store nowhere`"),
+        ("docs", "no index at docs: run `rse ingest --store docs`"),
         ("docs/lamp.txt", "docs/lamp.txt is not a store but a file: give --store a folder"),
     ],
 )

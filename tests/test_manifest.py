@@ -97,10 +97,10 @@ class TestRefusals:
     def test_a_missing_store_names_the_command_that_makes_one(self, tmp_path: Path) -> None:
         with pytest.raises(StoreError) as caught:
             read_manifest(tmp_path / "x")
-        assert str(caught.value) == f"no index at {tmp_path / 'x'}: run `rse ingest`"
+        assert str(caught.value) == f"no index at {tmp_path / 'x'}: run `rse ingest --store {tmp_path / 'x'}`"
 
     def test_a_folder_without_a_manifest_has_no_index(self, tmp_path: Path) -> None:
-        with pytest.raises(StoreError, match=r"^no index at .*: run `rse ingest`$"):
+        with pytest.raises(StoreError, match=r"^no index at .*: run `rse ingest --store .*`$"):
             read_manifest(tmp_path)
 
     def test_a_file_is_not_a_store(self, tmp_path: Path) -> None:

@@ -16,8 +16,10 @@ import pytest
 from rse_cli.adapters import reading_worker
 from rse_cli.adapters.readers import read_document
 from rse_cli.adapters.reading_worker import OWN_BYTES, ReadingWorker, ReadLimits, is_harmless
+from rse_cli.config.settings import KEYS
 from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
+from tests.bad_pdfs import TEXT, make_page, write_pdf, write_stream
 
 SAMPLE = Path(__file__).parent.parent / "sample_docs"
 
@@ -194,6 +196,17 @@ def test_documents_are_the_same_as_without_a_worker(monkeypatch: pytest.MonkeyPa
     assert seen >= {"markdown", "csv", "html", "pdf", "docx", "pptx", "xlsx"}
 
 
+def test_a_pdf_for_which_memory_runs_out_is_given_up_and_not_read_by_half() -> None:
+    # MuPDF reports a want of memory like any fault of a page, and a page with a fault is left out.
+    page = make_page(write_stream(TEXT * 40_000))
+    worker = ReadingWorker(ReadLimits(memory=30_000_000))
+    try:
+        with pytest.raises(ReadError, match=r"^needed more than 30 MB$"):
+            worker.read(Path("x.pdf"), write_pdf(page))
+    finally:
+        worker.close()
+
+
 def test_text_with_lone_surrogates_comes_back_whole(worker: ReadingWorker) -> None:
     assert ask(worker, "surrogate") == "\ud800x\0"
 
@@ -239,6 +252,12 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_the_limits_are_those_of_the_settings() -> None:
+    defaults = KEYS["ingest"]
+
+    assert ReadLimits() == ReadLimits(defaults["read_timeout"].default, defaults["read_memory"].default)
 
 
 @pytest.mark.parametrize(

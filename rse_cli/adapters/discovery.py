@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rse_cli.adapters.found_files import (
+    BELONGS_TO_STORE,
     NEVER_INDEXED,
     STORE_MARKS,
     Selection,
@@ -100,7 +101,7 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
     for path, is_folder in place_paths(walk.root, paths or [root]):
         folder = path if is_folder else path.rpartition("/")[0]
         if any(is_store(walk, above) for above in (*list_above(folder), folder)):
-            walk.report(walk.locate(path), "belongs to a store or to git")
+            walk.report(walk.locate(path), BELONGS_TO_STORE)
         elif is_folder:
             _walk_folder(walk, _descend_to(walk, folder))
         else:

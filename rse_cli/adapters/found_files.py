@@ -21,6 +21,14 @@ NEVER_INDEXED = frozenset({".git", ".rse"})
 """Names whose content is no document, whatever the rules and flags say."""
 
 
+LINK_OUT = "a link out of the indexed folder"
+SPECIAL_FILE = "not a file: a pipe, socket or device"
+BELONGS_TO_STORE = "belongs to a store or to git"
+
+BY_RULE = frozenset({LINK_OUT, SPECIAL_FILE, BELONGS_TO_STORE})
+"""Reasons for leaving something out that are no failure to read it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What `rse ingest` was asked for.
@@ -107,7 +115,7 @@ def _check_kind(walk: Walk, location: str, target: str, mode: int) -> bool:
     """Tell whether this is, or links to, a file that can be indexed; report it if a user would wonder."""
     inside = target == walk.root or target.startswith(walk.root.rstrip("/") + "/")
     if not inside:
-        walk.report(location, "a link out of the indexed folder")
+        walk.report(location, LINK_OUT)
     elif not is_utf8(location[len(walk.root) :]):
         walk.report(location, "the name is not UTF-8")
     elif stat.S_ISREG(mode):
@@ -115,7 +123,7 @@ def _check_kind(walk: Walk, location: str, target: str, mode: int) -> bool:
             is_store(walk, folder) for folder in list_above(os.path.relpath(target, walk.root))
         )
     elif not stat.S_ISDIR(mode):
-        walk.report(location, "not a file: a pipe, socket or device")
+        walk.report(location, SPECIAL_FILE)
     return False
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, discard_table, prepare_folder
+from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, STORE_NAME, discard_table, prepare_folder
 from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
 from rse_cli.errors import StoreError
 from rse_cli.ports import ModelIdentity
@@ -199,7 +199,8 @@ def read_manifest(store: Path) -> Manifest:
     except (FileNotFoundError, NotADirectoryError):
         if store.exists() and not store.is_dir():
             raise StoreError(f"{store} is not a store but a file: give --store a folder") from None
-        raise StoreError(f"no index at {store}: run `rse ingest`") from None
+        where = "" if store.name == STORE_NAME else f" --store {store}"
+        raise StoreError(f"no index at {store}: run `rse ingest{where}`") from None
     except OSError as error:
         raise StoreError(f"can't read the store {store}: {error.strerror or error}") from error
     try:

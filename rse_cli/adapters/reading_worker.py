@@ -21,16 +21,19 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 READ_SECONDS = 20.0
-"""A PDF of 1,000 pages takes about 10 s."""
+"""Six times what a PDF of 1,000 pages takes, twice what a spreadsheet of a million cells does."""
 
 READ_BYTES = 1_000_000_000
-"""Memory for one file. The largest real ones, spreadsheets of two million cells, take about 800 MB."""
+"""Memory for one file: five times what a spreadsheet of two million cells takes."""
 
 OWN_FORMATS = frozenset({"text", "markdown", "rst", "source", "csv", "jsonl", "json"})
 """Readers that are all Python of this package and take time in proportion to the file; all others are not trusted."""
 
 OWN_BYTES = 1_000_000
-"""Size up to which those are read without a worker: no reader takes more than a second for so much."""
+"""Size up to which those are read without a worker: the slowest of many made to cost time took 2 s for so much."""
+
+LIBRARY_BYTES = 150_000_000
+"""What libraries take when a file first needs them: 60 MB for PDF, 100 for all together."""
 
 START_SECONDS = 30.0
 """How long a worker may take to start and to begin with a file: 0.2 s, on a machine that is busy."""
@@ -235,12 +238,12 @@ def _read_within(limits: ReadLimits, reader: Read, path: Path, data: bytes) -> b
 
 @contextmanager
 def _limit_memory(memory: int) -> Iterator[None]:
-    """Let this process have `memory` bytes more than it has now, where the system can enforce that."""
+    """Let this process have `memory` bytes more than it has and needs, where the system can enforce that."""
     import resource
 
     kind = resource.RLIMIT_DATA
     before = resource.getrlimit(kind)
-    wanted = _measure_data() + memory
+    wanted = _measure_data() + LIBRARY_BYTES + memory
     allowed = min((limit for limit in before if limit != resource.RLIM_INFINITY), default=wanted)
     with suppress(ValueError, OSError):
         resource.setrlimit(kind, (min(wanted, allowed), before[1]))

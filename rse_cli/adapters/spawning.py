@@ -33,6 +33,8 @@ def start_worker(serve: Callable[..., None], *arguments: Any) -> tuple[BaseProce
     """
     from multiprocessing import get_context
 
+    # Without it a worker would import what lies in the current folder: code of whoever wrote the folder.
+    os.environ["PYTHONSAFEPATH"] = "1"
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(theirs, *arguments), daemon=True)

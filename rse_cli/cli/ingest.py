@@ -75,4 +75,4 @@ def ingest(
     )
     result = run_ingest(paths or [], flags)
     report_ingest(result, as_json=json, quiet=quiet, verbose=verbose, strict=strict)
-    return 2 if strict and result.summary.skipped else 0
+    return 2 if strict and result.failed else 0

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rse_cli.adapters.found_files import BY_RULE
 from rse_cli.adapters.given_paths import choose_root
-from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import (
     ChunkingIdentity,
     Manifest,
@@ -22,7 +22,6 @@ from rse_cli.adapters.manifest import (
 )
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store
-from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.progress import watch_ingest
 from rse_cli.cli.sources import (
     Survey,
@@ -35,11 +34,14 @@ from rse_cli.cli.sources import (
 from rse_cli.cli.wiring import (
     TEXT_VERSION,
     Index,
+    announce_wait,
     check_version,
+    choose_limits,
     lend_encoder,
     locate_current_folder,
     name_reader,
     name_rebuild,
+    open_for_writing,
     read_settings,
 )
 from rse_cli.config import Settings, choose_store
@@ -87,12 +89,15 @@ class IngestResult:
         Files by what became of them.
     dry_run : bool
         Whether nothing was done.
+    failed : tuple of str
+        Those of the skipped files that could not be read, not those that a rule left out; ``--strict`` is about them.
     """
 
     folder: Path
     root: Path
     summary: Summary
     dry_run: bool
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,25 +121,29 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     place = _find_place(paths, flags)
     anew = flags.rebuild or not place.exists
     settings = read_settings(place.root, flags.choice, check_model=anew)
-    limits = _choose_limits(settings)
+    limits = choose_limits(settings)
     known: list[FileRecord] = []
     if not anew:
         index = _open_existing(place, settings)
         known = _list_known(index, limits)
     survey = _survey(place, paths, flags, settings, known)
     if flags.dry_run:
-        return IngestResult(place.folder, place.root, _foresee(survey, known), dry_run=True)
+        return _conclude(place, _foresee(survey, known), survey, dry_run=True)
     if anew:
         index = _create(place, settings, flags.rebuild)
     with index.store.lock():
         # First, so that an index whose making was interrupted knows what it lacks.
         add_sources(place.folder, survey.sources)
         summary = _carry_out(index, plan_survey(survey, _list_known(index, limits)), flags, limits)
-    return IngestResult(place.folder, place.root, _settle(summary, survey), dry_run=False)
+    return _conclude(place, _settle(summary, survey), survey, dry_run=False)
 
 
-def _choose_limits(settings: Settings) -> ReadLimits:
-    return ReadLimits(settings.ingest["read_timeout"], settings.ingest["read_memory"])
+def _conclude(place: _Place, summary: Summary, survey: Survey, *, dry_run: bool) -> IngestResult:
+    by_rule = {path for path, _ in survey.found.oversize} | {
+        path for path, reason in survey.found.problems if reason in BY_RULE
+    }
+    failed = tuple(path for path, _ in summary.skipped if path not in by_rule)
+    return IngestResult(place.folder, place.root, summary, dry_run, failed)
 
 
 def _list_known(index: Index, limits: ReadLimits) -> list[FileRecord]:
@@ -197,15 +206,7 @@ def _open_existing(place: _Place, settings: Settings) -> Index:
             flags += [f"--{key.replace('_', '-')}", str(settings.ingest[key])]
     if faults:
         raise StoreError(f"{'; '.join(faults)}: rebuild with `{name_rebuild(place.folder, flags)}`")
-    return Index(place.folder, place.root, manifest, _open_store(place.folder, manifest, settings))
-
-
-def _open_store(folder: Path, manifest: Manifest, settings: Settings) -> LanceStore:
-    return LanceStore(folder, manifest, settings.ingest["lock_timeout"], _announce)
-
-
-def _announce(message: str) -> None:
-    say(f"rse: {make_visible_line(message)}")
+    return Index(place.folder, place.root, manifest, open_for_writing(place.folder, manifest, settings))
 
 
 def _list_fixed(manifest: Manifest) -> dict[str, Any]:
@@ -236,9 +237,9 @@ def _create(place: _Place, settings: Settings, rebuild: bool) -> Index:
         chunking,
         rebuild=rebuild,
         timeout=settings.ingest["lock_timeout"],
-        announce=_announce,
+        announce=announce_wait,
     )
-    return Index(place.folder, place.root, manifest, _open_store(place.folder, manifest, settings))
+    return Index(place.folder, place.root, manifest, open_for_writing(place.folder, manifest, settings))
 
 
 def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
@@ -257,7 +258,7 @@ def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits)
 
 def refresh_index(index: Index) -> None:
     """Ingest again every path that was ever ingested, with the filters of that time."""
-    limits = _choose_limits(read_settings(index.root, {}))
+    limits = choose_limits(read_settings(index.root, {}))
     with index.store.lock():
         survey = survey_sources(index.root, index.folder, index.manifest.sources)
         _carry_out(index, plan_survey(survey, _list_known(index, limits)), IngestFlags(progress=True), limits)

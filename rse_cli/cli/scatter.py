@@ -11,7 +11,9 @@ COLUMNS, ROWS = 56, 14
 Pair = tuple[float, float]
 
 
-def draw_front(points: Sequence[Pair], current: Pair, names: Sequence[str]) -> list[str]:
+def draw_front(
+    points: Sequence[Pair], current: Pair, names: Sequence[str], marks: tuple[str, str] = ("●", "○")
+) -> list[str]:
     """Return a plot of the first metric over the second as lines; the current setting is marked apart.
 
     Examples
@@ -20,7 +22,7 @@ def draw_front(points: Sequence[Pair], current: Pair, names: Sequence[str]) -> l
     >>> lines[0].split(), lines[1].endswith("●"), lines[-1].split()
     (['recall', '●', 'front', '○', 'current'], True, ['1,000', 'chars', '3,000'])
     """
-    mark, here = _choose_marks()
+    mark, here = marks
     ys, xs = zip(*points, current, strict=True)
     low_y, high_y, low_x, high_x = min(ys), max(ys), min(xs), max(xs)
     grid = [[" "] * COLUMNS for _ in range(ROWS)]
@@ -41,7 +43,8 @@ def draw_front(points: Sequence[Pair], current: Pair, names: Sequence[str]) -> l
     ]
 
 
-def _choose_marks() -> tuple[str, str]:
+def choose_marks() -> tuple[str, str]:
+    """Return the marks of points and of the current setting that stdout can show."""
     try:
         "●○".encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:

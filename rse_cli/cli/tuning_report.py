@@ -214,7 +214,7 @@ def report_front(front: Front, tuning: Tuning, *, as_json: bool) -> None:
         }
         write_bytes(dump_json(document))
         return
-    from rse_cli.cli.scatter import draw_front
+    from rse_cli.cli.scatter import choose_marks, draw_front
 
     by = "documents" if front.by_document else "cases"
     lines = [
@@ -223,7 +223,7 @@ def report_front(front: Front, tuning: Tuning, *, as_json: bool) -> None:
         "",
         *_render_front(front, names),
         "",
-        *draw_front([one.training for one in front.points], front.current.training, names),
+        *draw_front([one.training for one in front.points], front.current.training, names, choose_marks()),
         "",
         "Choose a point by a limit: "
         f"rse tune --maximise {names[0]} --at-{'most' if front.goals[1].bound == 'max' else 'least'} {names[1]}=…",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters.manifest import Manifest, locate_root, read_manifest
 from rse_cli.adapters.store_folder import find_store
+from rse_cli.cli.output import make_visible_line, say
 from rse_cli.config import Settings, choose_store, load_settings
 from rse_cli.core.chunking import CHUNKING_VERSION
 from rse_cli.core.lexical import TERMS_VERSION
@@ -20,6 +21,7 @@ from rse_cli.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from rse_cli.adapters.lancedb_store import LanceStore
+    from rse_cli.adapters.reading_worker import ReadLimits
     from rse_cli.ports import Encoder
 
 TEXT_VERSION = CHUNKING_VERSION * 100 + TERMS_VERSION
@@ -46,11 +48,16 @@ def open_index(flag: str | None) -> Index:
     """
     from rse_cli.adapters.lancedb_store import LanceStore
 
-    folder = choose_store(flag, os.environ) or find_store(locate_current_folder())
+    named = choose_store(flag, os.environ)
+    folder = named or find_store(locate_current_folder())
     if folder is None:
         raise StoreError("no index in this folder or above it: run `rse ingest` in the folder to be indexed")
     manifest = check_version(folder, read_manifest(folder))
-    return Index(folder, locate_root(folder, manifest), manifest, LanceStore(folder, manifest))
+    root = locate_root(folder, manifest)
+    # A store that came with a folder may not reach out of it; one that the user names is the user's own.
+    if named is None and root != folder.resolve().parent:
+        raise StoreError(f"{folder} says that it indexes {root}: if that is meant, name it with --store {folder}")
+    return Index(folder, root, manifest, LanceStore(folder, manifest))
 
 
 def locate_current_folder() -> Path:
@@ -90,6 +97,25 @@ def name_rebuild(folder: Path, flags: Sequence[str] = ()) -> str:
 def read_settings(root: Path | None, flags: Mapping[str, Any], *, check_model: bool = False) -> Settings:
     """Return the settings of flags, environment, project, user and defaults; a flag that is None was not given."""
     return load_settings(root, os.environ, flags, list_method_keys(), check_model)
+
+
+def choose_limits(settings: Settings) -> ReadLimits:
+    """Return what reading one file may take."""
+    from rse_cli.adapters.reading_worker import ReadLimits
+
+    return ReadLimits(settings.ingest["read_timeout"], settings.ingest["read_memory"])
+
+
+def open_for_writing(folder: Path, manifest: Manifest, settings: Settings) -> LanceStore:
+    """Open the store of an index, to wait for other writers as long as the settings say."""
+    from rse_cli.adapters.lancedb_store import LanceStore
+
+    return LanceStore(folder, manifest, settings.ingest["lock_timeout"], announce_wait)
+
+
+def announce_wait(message: str) -> None:
+    """Say which other writer is waited for."""
+    say(f"rse: {make_visible_line(message)}")
 
 
 def load_index_encoder(index: Index, *, for_query: bool) -> Encoder:

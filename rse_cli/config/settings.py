@@ -277,7 +277,9 @@ def _suggest(name: str, known: Iterable[str]) -> str:
     """Name the nearest known spelling, if one is near."""
     spellings = {key.replace("-", "_"): key for key in known}
     near = difflib.get_close_matches(name.replace("-", "_").lower(), spellings, 1)
-    return f"; did you mean {spellings[near[0]]!r}?" if near else ""
+    if near:
+        return f"; did you mean {spellings[near[0]]!r}?"
+    return f"; known are {', '.join(sorted(known))}" if spellings else ""
 
 
 def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:

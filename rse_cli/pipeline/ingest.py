@@ -20,8 +20,8 @@ from rse_cli.pipeline.preparation import (
 )
 from rse_cli.ports import Encoder, FileRecord, FoundFile, Store
 
-# About ten seconds of encoding: little is lost when a run is killed, and a commit costs 25 ms to 1 s.
-BATCH_CHUNKS = 1_024
+# A few seconds of encoding: little is lost when a run is killed, and a commit costs 25 ms to 1 s.
+BATCH_CHUNKS = 512
 BATCH_FILES = 512
 
 PROBLEM_STATUSES = ("encrypted", "unreadable", "failed")

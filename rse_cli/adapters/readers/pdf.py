@@ -183,9 +183,13 @@ def _read_outline(document: Any) -> list[tuple[int, str, int]]:
 
 
 def _check_memory(error: Exception) -> None:
-    """Go on with what is no fault of the file's as Python calls it: MuPDF has messages for a want of memory."""
-    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)):
-        raise MemoryError from error
+    """Raise `MemoryError` where want of memory is behind an error, which then says nothing about the file."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or _OUT_OF_MEMORY.search(str(cause)):
+            raise MemoryError from error
+        # PyMuPDF's own C code ends in a SystemError about the real one.
+        cause = cause.__cause__ or cause.__context__
 
 
 def _check_text(pages: list[dict[_Direction, PageText]]) -> None:
