@@ -107,6 +107,14 @@ def test_a_flag_beats_the_environment_beats_the_project_beats_the_user_beats_the
     }
 
 
+def test_a_variable_sets_a_parameter_of_a_method_above_the_files_and_below_the_flags(home: Home) -> None:
+    project = "[rse]\nsegment_cost = 99\n"
+    assert home.load(project, "", {"RSE_SEGMENT_COST": "7"}).methods["rse"] == {"segment_cost": 7}
+    assert home.load(project, "", {"RSE_SEGMENT_COST": "7"}, set=["segment_cost=9"]).methods["rse"] == {
+        "segment_cost": 9
+    }
+
+
 def test_lists_replace_each_other_and_are_not_joined(home: Home) -> None:
     settings = home.load("[ingest]\nexclude = ['a', 'b']\ninclude = '*.md'\n", environ={"RSE_EXCLUDE": "c, d"})
     assert settings.ingest["exclude"] == ("c", "d")

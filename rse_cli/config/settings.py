@@ -156,8 +156,8 @@ def load_settings(
     root : Path or None
         The folder that may hold the project's ``rse.toml``; None for no project.
     environ : mapping
-        The environment: ``RSE_`` and the key in capitals for every key of ``[ingest]`` and ``[query]``, lists with
-        commas; ``XDG_CONFIG_HOME`` and ``HOME`` for the user's file. An empty variable counts as none.
+        The environment: ``RSE_`` and the key in capitals for every key of ``[ingest]``, ``[query]`` and the methods,
+        lists with commas; ``XDG_CONFIG_HOME`` and ``HOME`` for the user's file. An empty variable counts as none.
     flags : mapping
         By key. None or an empty list: not given. Under ``set`` the texts ``key=value`` of ``--set``, which go to the
         chosen method.
@@ -191,6 +191,11 @@ def load_settings(
         variable = f"RSE_{key.upper()}"
         if section in VARIABLE_SECTIONS and environ.get(variable) and not KEYS[section][key].user_only:
             collected.take(section, key, environ[variable], variable, from_text=True)
+    # A method's parameter has no prefix either; `max_chars` is the one of [query], which reaches every method.
+    for section, key in _list_pairs(method_keys):
+        variable = f"RSE_{key.upper()}"
+        if environ.get(variable) and not any(key in KEYS[one] for one in VARIABLE_SECTIONS):
+            collected.take(section, key, environ[variable], variable, from_text=True)
     before = len(collected.faults)
     _take_flags(collected, flags)
     of_flags = len(collected.faults) - before
@@ -216,7 +221,7 @@ def _list_keys(method_keys: Mapping[str, Mapping[str, type]]) -> dict[str, Mappi
     return {**KEYS, **methods}
 
 
-def _list_pairs(keys: Mapping[str, Mapping[str, Key]]) -> list[tuple[str, str]]:
+def _list_pairs(keys: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
     return [(section, key) for section, names in keys.items() for key in names]
 
 
