@@ -239,7 +239,7 @@ def test_rows_of_a_pdf_table_that_stand_wide_apart_are_one_table() -> None:
 
 
 def test_the_pieces_of_a_long_code_fence_are_no_rows() -> None:
-    code = "".join(f"value_{n} = compute({n})\n" for n in range(200))
+    code = "".join(f"value_{n} = compute({n})\n" for n in range(400))
     chunks = chunk_text("a.md", f"# Code\n\nIn 2018 and 2019.\n\n```python\n{code}```\n")
     assert len(chunks) > 3
     assert {chunk.header for chunk in chunks} == {"Code"}

@@ -18,7 +18,6 @@ from rse_cli.core.relevance import (
     Evidence,
     calibrate,
     combine_evidence,
-    find_strongest,
     measure_confidence,
     spread_over_tables,
 )
@@ -87,8 +86,6 @@ class CachedCase:
         Per query.
     lexical : tuple of bool
         Per query, whether it went without cosines.
-    known_shares : tuple of float
-        Per query, how much of it the index knows, for `find_strongest`.
     floors : tuple of float
         Per query, the confidence below which it is not answered.
     candidates : Candidates
@@ -100,7 +97,6 @@ class CachedCase:
     target: Target
     evidence: tuple[Evidence, ...]
     lexical: tuple[bool, ...]
-    known_shares: tuple[float, ...]
     floors: tuple[float, ...]
     candidates: Candidates
     starts: NDArray[np.int64]
@@ -137,19 +133,15 @@ def answer_case(case: CachedCase, params: RseParams, fill: bool, limit: int | No
     limit : int or None
         Most segments.
     """
+    scored = [combine_evidence(evidence, params) for evidence in case.evidence]
     answered = [
-        evidence
-        for evidence, lexical, share, floor in zip(
-            case.evidence, case.lexical, case.known_shares, case.floors, strict=True
-        )
-        if measure_confidence(find_strongest(evidence, params, share), lexical) >= floor
+        z
+        for z, lexical, floor in zip(scored, case.lexical, case.floors, strict=True)
+        if measure_confidence(float(z.max(initial=-np.inf)), lexical) >= floor
     ]
     if not answered or not len(case.starts):
         return []
-    relevances = [
-        spread_over_tables(calibrate(combine_evidence(one, params)), case.candidates, params.table_share)
-        for one in answered
-    ]
+    relevances = [spread_over_tables(calibrate(z), case.candidates, params.table_share) for z in answered]
     selection = select_segments(relevances, case.candidates.chars, case.starts, params, fill)
     return _locate(case, selection)[:limit]
 

@@ -35,8 +35,6 @@ class Stack:
         Number of the expected document that the row lies in, −1 outside of those.
     tables, table_starts : ndarray
         Rows of tables, and where among them each table begins.
-    doubtful : tuple of int
-        Cases with words that the index doesn't know, so that its words speak less for an answer.
     """
 
     cases: tuple[CachedCase, ...]
@@ -49,7 +47,6 @@ class Stack:
     wanted: Positions
     tables: Positions
     table_starts: Positions
-    doubtful: tuple[int, ...]
 
     @property
     def sizes(self) -> Positions:
@@ -75,7 +72,6 @@ def stack_cases(cases: Sequence[CachedCase]) -> Stack:
         overlaps=np.concatenate([case.find_overlaps() for case in cases]).astype(np.float64),
         wanted=np.concatenate([_number_wanted(case) for case in cases]),
         tables=np.concatenate([rows + at for (rows, _), at in zip(tables, bounds[:-1].tolist(), strict=True)]),
-        doubtful=tuple(at for at, case in enumerate(cases) if case.known_shares[0] < 1),
         table_starts=np.concatenate([starts + at for (_, starts), at in zip(tables, offsets.tolist(), strict=False)]),
     )
 

@@ -16,7 +16,7 @@ from rse_cli.core.batch_runs import BatchRuns, BrightRows, Fitted, Positions, fi
 from rse_cli.core.cached_cases import CachedCase, Outcome, answer_case, measure_answer
 from rse_cli.core.lexical import Floats
 from rse_cli.core.params import FILL_SEGMENT_COST, RseParams
-from rse_cli.core.relevance import TOP_SHARE, find_strongest, measure_confidence
+from rse_cli.core.relevance import TOP_SHARE, measure_confidence
 from rse_cli.core.segments import UNIT_CHARS
 from rse_cli.core.stacked_cases import PIECES, Stack, stack_cases
 
@@ -142,7 +142,12 @@ def _light(bench: Bench, stack: Stack, params: RseParams, offset: int) -> _Lit:
     sizes, starts = stack.sizes, stack.bounds[:-1]
     z = _combine(stack.evidence, params)
     highest_z = np.maximum.reduceat(z, starts)
-    answered = _find_answered(stack, highest_z, params)
+    answered = np.array(
+        [
+            measure_confidence(top, case.lexical[0]) >= case.floors[0]
+            for top, case in zip(highest_z.tolist(), stack.cases, strict=True)
+        ]
+    )
     z -= np.repeat(highest_z, sizes)
     relevance = np.exp(z, out=z)
     tops = _average_tops(stack, relevance)
@@ -175,21 +180,6 @@ def _light(bench: Bench, stack: Stack, params: RseParams, offset: int) -> _Lit:
     )
     highest = np.maximum.reduceat(relevance, starts)
     return _Lit(rows, bright, highest, _find_first(stack, relevance, highest), below, answered)
-
-
-def _find_answered(stack: Stack, highest_z: Floats, params: RseParams) -> NDArray[np.bool_]:
-    """Return which cases reach their floor of confidence."""
-    strongest = highest_z.tolist()
-    for at in stack.doubtful:
-        # Damping only lowers it: what is below the floor anyway needs no second look.
-        if _is_confident(stack.cases[at], strongest[at]):
-            case = stack.cases[at]
-            strongest[at] = find_strongest(case.evidence[0], params, case.known_shares[0])
-    return np.array([_is_confident(case, top) for case, top in zip(stack.cases, strongest, strict=True)])
-
-
-def _is_confident(case: CachedCase, strongest: float) -> bool:
-    return measure_confidence(strongest, case.lexical[0]) >= case.floors[0]
 
 
 def _combine(evidence: Floats, params: RseParams) -> Floats:

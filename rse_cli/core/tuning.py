@@ -33,9 +33,6 @@ GROW, SHRINK = 1.3, 0.7
 MOVED = 0.4
 """Chance that a dimension is moved: most steps that help change a few parameters."""
 
-NEIGHBOURS, RIDGE, COMPARED = 30, 1e-4, 2_000
-"""Of the surface: trials a dimension, five times its terms; a penalty on its terms; and the places compared on it."""
-
 
 def draw_points(n_dimensions: int, n: int, seed: int) -> list[Point]:
     """Return the first scrambled Sobol points of the unit cube, at least `n`, as many as the next power of two.
@@ -93,9 +90,8 @@ def refine_best(
 ) -> list[int]:
     """Search around the best trials of a space, and return the numbers of the new ones.
 
-    Each round tries a brood of points around the best: some at random, some where a smooth surface through the trials
-    nearby is highest. The spread grows when one is better, else it shrinks. When it has become narrow, the search
-    begins again at the next best of the known trials.
+    Each round tries a brood of points around the best; their spread grows when one is better, else it shrinks. When it
+    has become narrow, the search begins again at the next best of the known trials.
 
     Parameters
     ----------
@@ -114,96 +110,40 @@ def refine_best(
     seed : int
         Of the steps.
     """
-    numbers = [number for number in known if log.trials[number].method == space.method]
-    if not numbers or all(one.choices for one in space.dimensions):
+    starts = [number for number in known if log.trials[number].method == space.method]
+    order = np.argsort(-log.score(starts, objective, cases), kind="stable")
+    starts = [starts[at] for at in order.tolist()]
+    if not starts or all(one.choices for one in space.dimensions):
         return []
-    scores = log.score(numbers, objective, cases)
-    points = np.array([log.trials[number].point or space.encode(log.trials[number].params) for number in numbers])
-    starts = np.argsort(-scores, kind="stable").tolist()
     rng = np.random.default_rng(seed)
     tried: list[int] = []
-    best, spread = starts.pop(0), WIDE
+    best, spread, last = starts.pop(0), WIDE, None
+    worth = log.score([best], objective, cases)[0]
     while len(tried) < budget and not log.is_over():
-        size = min(BROOD, budget - len(tried))
-        guesses = guess_better(points, scores, best, spread, size // 4, rng)
-        around = _scatter(points[best], spread, size - len(guesses), rng)
-        brood = log.add([_make_trial(space, point) for point in [*guesses, *around]])
+        here = np.array(log.trials[best].point or space.encode(log.trials[best].params))
+        points = _scatter(here, spread, last, min(BROOD, budget - len(tried)), rng)
+        brood = log.add([_make_trial(space, point) for point in points])
         tried += brood
-        found = log.score(brood, objective, cases)
-        points = np.concatenate((points, np.array([*guesses, *around])))
-        scores = np.concatenate((scores, found))
-        if found.max() > scores[best]:
-            best, spread = len(scores) - len(found) + int(np.argmax(found)), min(spread * GROW, 2 * WIDE)
+        scores = log.score(brood, objective, cases)
+        if scores.max() > worth:
+            best, worth = brood[int(np.argmax(scores))], scores.max()
+            last, spread = np.array(log.trials[best].point) - here, min(spread * GROW, 2 * WIDE)
             continue
-        spread *= SHRINK
+        last, spread = None, spread * SHRINK
         if spread < NARROW and starts:
             best, spread = starts.pop(0), WIDE
+            worth = log.score([best], objective, cases)[0]
     return tried
 
 
-def _scatter(here: Floats, spread: float, n: int, rng: np.random.Generator) -> list[Point]:
-    """Return points around a place."""
+def _scatter(here: Floats, spread: float, last: Floats | None, n: int, rng: np.random.Generator) -> list[Point]:
+    """Return points around a place, the first one a further step where the last one led."""
     moved = rng.random((n, len(here))) < MOVED
     moved[np.arange(n), rng.integers(len(here), size=n)] = True
     points = here + np.where(moved, rng.normal(0.0, spread, (n, len(here))), 0.0)
+    if last is not None:
+        points[0] = here + last
     return [tuple(map(float, point)) for point in np.clip(points, 0.0, 1.0)]
-
-
-def guess_better(
-    points: Floats, scores: Floats, best: int, spread: float, n: int, rng: np.random.Generator
-) -> list[Point]:
-    """Return points near the best at which a quadratic surface through the trials nearby is highest.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_trials, n_dimensions)
-        Where trials were.
-    scores : ndarray of shape (n_trials,)
-        What they were worth.
-    best : int
-        The trial to stay near.
-    spread : float
-        How near: three times that far.
-    n : int
-        How many points.
-    rng : Generator
-        Of the places that are compared.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> points = rng.random((60, 2))
-    >>> scores = -((points - [0.3, 0.7]) ** 2).sum(axis=1)
-    >>> [guess] = guess_better(points, scores, int(scores.argmax()), 0.1, 1, rng)
-    >>> bool(np.abs(np.array(guess) - [0.3, 0.7]).max() < 0.05)
-    True
-    """
-    d = points.shape[1]
-    far = ((points - points[best]) ** 2).sum(axis=1)
-    near = np.argsort(far, kind="stable")[: NEIGHBOURS * d]
-    # A miss of a limit is a cliff that no smooth surface follows.
-    near = near[scores[near] >= min(0.0, float(scores[best]))]
-    if n < 1 or len(near) < 4 * d:
-        return []
-    offsets = points[near] - points[best]
-    rows = _expand(offsets)
-    # Nearer trials and better ones say more of where the best lies; the ridge keeps what they don't say flat.
-    weights = np.sqrt(np.exp(-far[near] / (2 * max(float(np.median(far[near])), 1e-9))))
-    target = scores[near] - scores[best]
-    scaled = rows * weights[:, None]
-    ridge = RIDGE * len(near) * np.eye(rows.shape[1])
-    surface = np.linalg.solve(scaled.T @ scaled + ridge, scaled.T @ (target * weights))
-    places = np.clip(points[best] + rng.normal(0.0, 3 * spread, (COMPARED, d)) * rng.random((COMPARED, 1)), 0.0, 1.0)
-    heights = _expand(places - points[best]) @ surface
-    # The highest of n lots, so that the points differ.
-    lots = np.array_split(np.arange(COMPARED), n)
-    return [tuple(map(float, places[lot[int(np.argmax(heights[lot]))]])) for lot in lots]
-
-
-def _expand(offsets: Floats) -> Floats:
-    """Return the terms of a quadratic surface: 1, each coordinate, and each product of two."""
-    first, second = np.triu_indices(offsets.shape[1])
-    return np.concatenate((np.ones((len(offsets), 1)), offsets, offsets[:, first] * offsets[:, second]), axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from rse_cli.core.methods import MethodParams
 from rse_cli.core.metrics import union_spans
 from rse_cli.core.params import RseParams
 from rse_cli.core.refine import join_passages
-from rse_cli.core.relevance import default_min_confidence, measure_known_share
+from rse_cli.core.relevance import default_min_confidence
 from rse_cli.core.search_space import GRIDS
 from rse_cli.pipeline.named_methods import DSRAG_HITS
 from rse_cli.pipeline.query import Request
@@ -150,10 +150,6 @@ class CacheBuilder:
             target=target,
             evidence=tuple(one.evidence for one in scored),
             lexical=lexical,
-            known_shares=tuple(
-                1.0 if query.lexical else measure_known_share(words, retrieval.statistics.n_chunks)
-                for query, words in zip(retrieval.queries, retrieval.words, strict=True)
-            ),
             floors=tuple(default_min_confidence(one) if given is None else given for one in lexical),
             # Vectors and counts have become evidence; they are most of the memory.
             candidates=replace(
