@@ -640,6 +640,27 @@ def test_a_store_held_too_long_by_another_process_is_refused(indexed: Path, rse:
     assert (later.code, later.stdout, later.stderr) == (2, b"", waiting + refusal)
 
 
+def test_maintenance_that_was_interrupted_is_made_up_for_by_the_next_run(
+    documents: Path, rse: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rse_cli.adapters.lancedb_store import LanceStore
+    from rse_cli.adapters.manifest import read_manifest
+
+    def interrupt(_store: LanceStore) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LanceStore, "maintain", interrupt)
+        first = rse("ingest", "docs", cwd=documents)
+    store = LanceStore(documents / ".rse", read_manifest(documents / ".rse"))
+    settled_then = store.snapshot().is_settled()
+    again = rse("ingest", "docs", cwd=documents)
+
+    assert (first.code, settled_then) == (130, False)
+    assert again.text == "new 0 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
+    assert store.snapshot().is_settled()
+
+
 def test_an_ingest_waits_for_another_one_and_goes_on(
     indexed: Path, start_rse: Callable[..., subprocess.Popen[bytes]]
 ) -> None:

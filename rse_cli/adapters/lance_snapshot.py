@@ -59,6 +59,13 @@ class LanceSnapshot:
             return Statistics(stored.n_chunks, stored.mean_lengths)
         return store_columns.add_up(self.summaries().values())
 
+    def is_settled(self) -> bool:
+        """Tell whether the last run came to its end, so that the search indexes are up to date."""
+        stored = self._manifest.statistics
+        if self._dataset is None:
+            return True
+        return stored is not None and stored.settled and stored.table_version == self._dataset.version
+
     def files(self) -> list[FileRecord]:
         """Return every head row, sorted by path."""
         records = store_columns.read_records(self._scan(store_columns.HEAD_COLUMNS, filter="ord = -1"))

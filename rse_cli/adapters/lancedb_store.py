@@ -199,7 +199,7 @@ class LanceStore:
                 table = _open_table(self._folder, self._manifest.model.dimension)
                 _update_indexes(table, self._folder)
                 _drop_versions(self._folder)
-            self._store_statistics()
+            self._store_statistics(settled=True)
 
     def _merge(self, rows: pa.Table, outdated: Sequence[str]) -> None:
         """Commit `rows`; every other row of the paths `outdated` goes in the same commit."""
@@ -214,11 +214,11 @@ class LanceStore:
         # Head rows have no vector; every other vector was checked.
         merge.execute(rows, on_bad_vectors="null")
 
-    def _store_statistics(self) -> None:
+    def _store_statistics(self, *, settled: bool = False) -> None:
         dataset = open_dataset(self._folder)
         if dataset is not None:
             totals = store_columns.add_up(self._summaries.values())
-            stored = StoredStatistics(dataset.version, totals.n_chunks, totals.mean_lengths)
+            stored = StoredStatistics(dataset.version, totals.n_chunks, totals.mean_lengths, settled)
             write_manifest(self._folder, dataclasses.replace(read_manifest(self._folder), statistics=stored))
 
 

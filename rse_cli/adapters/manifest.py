@@ -49,11 +49,14 @@ class StoredStatistics:
         All chunks.
     mean_lengths : mapping of int to float
         For each k the mean number of terms within ±k chunks.
+    settled : bool
+        Whether the search indexes of that version are up to date; a run that is killed before leaves that to the next.
     """
 
     table_version: int
     n_chunks: int
     mean_lengths: Mapping[int, float]
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +252,8 @@ def _parse_manifest(data: dict[str, Any]) -> Manifest:
     if data["statistics"] is not None:
         stored = _expect_mapping(data["statistics"])
         means = {int(k): float(v) for k, v in _expect_mapping(stored["mean_lengths"]).items()}
-        statistics = StoredStatistics(int(stored["table_version"]), int(stored["n_chunks"]), means)
+        settled = stored.get("settled") is True
+        statistics = StoredStatistics(int(stored["table_version"]), int(stored["n_chunks"]), means, settled)
     sources = tuple(Source(str(one["path"]), _expect_mapping(one["selection"])) for one in data.get("sources", ()))
     return Manifest(root, model, backend, chunking, statistics, sources)
 

@@ -251,7 +251,8 @@ def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits)
         closing(ReadingWorker(limits)) as worker,
     ):
         summary = ingest_files(index.store, load, plan, worker.read, name_reader, options, watcher)
-    if not plan.is_empty:
+    # Also where a run before was killed when only this was left to do.
+    if not plan.is_empty or not index.store.snapshot().is_settled():
         index.store.maintain()
     return summary
 

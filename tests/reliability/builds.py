@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from rse_cli.adapters.manifest import read_manifest
 from tests.reliability.driver import use_numpy_without_comparison
 from tests.reliability.store_checks import find_faults, list_differences, read_rows
 
@@ -16,6 +17,8 @@ def check_against_fresh_build(root: Path, store: Path, model: Path, place: Path)
     use_numpy_without_comparison()
     shutil.rmtree(place, ignore_errors=True)
     run_ingest([root], IngestFlags(choice={"model": str(model)}, store=str(place), jobs=1, progress=False))
-    assert find_faults(read_rows(store)) == []
-    assert list_differences(store, place)[:5] == []
+    problems = [*find_faults(read_rows(store)), *list_differences(store, place)]
+    assert not problems, problems[:5]
+    statistics = read_manifest(store).statistics
+    assert statistics is not None and statistics.settled, "maintenance was left undone"
     shutil.rmtree(place)
