@@ -135,7 +135,7 @@ def rse_process(start_rse: Callable[..., subprocess.Popen[bytes]]) -> Run:
 
     def run(*arguments: str | Path, cwd: Path, stdin: bytes = b"", **options: Any) -> Result:
         with start_rse(*arguments, cwd=cwd, **options) as process:
-            out, err = process.communicate(stdin, timeout=60)
+            out, err = process.communicate(stdin, timeout=300)
         return Result(process.returncode, out or b"", (err or b"").decode("utf-8"))
 
     return run

@@ -151,30 +151,77 @@ def test_the_bars_of_the_screen_are_proportional_to_the_values(sample: Path, rse
         assert abs(cells - abs(value) * longest[1] / longest[0]) <= 1 / 8
 
 
-def test_one_chunk_is_explained_so_that_its_sums_can_be_checked(sample: Path, rse: Run) -> None:
-    best = rse("query", "--json", MAST, cwd=sample).json["segments"][0]
-    place = f"{best['path']}#{best['start_chunk']}"
-    lines = rse("inspect", "--json", "--chunk", place, MAST, cwd=sample).json["explanation"]
-    text = "\n".join(lines)
+def check_arithmetic(lines: Sequence[str]) -> dict[str, float]:
+    """Assert that both sides of every equation in sentences are equal; return what each name stands for."""
+    found: dict[str, float] = {}
+    for clause in itertools.chain.from_iterable(re.split(r"[:;,] |\.$", line.strip()) for line in lines):
+        name, *sides = clause.split(" = ")
+        sides = [side for side in [name, *sides] if re.fullmatch(r"[\d.+−·/()√ ]*(exp\()?[\d.+−·/()√ ]+", side)]
+        values = [
+            eval(side.replace("−", "-").replace("·", "*").replace("√", "math.sqrt").replace("exp", "math.exp"))
+            for side in sides
+        ]
+        for left, right in itertools.pairwise(values):
+            assert left == pytest.approx(right, abs=2e-3), clause
+        if len(values) > 1:
+            found[name.removeprefix("so ")] = values[-1]
+    return found
 
-    def find(pattern: str) -> list[float]:
-        match = re.search(pattern.replace("N", r"(-?\d+\.?\d*)"), text)
-        assert match, pattern
-        return [float(one) for one in match.groups()]
 
-    sums = re.search(r"z = (.*) = (-?[\d.]+)\.$", text, re.M)
-    assert sums
-    products = [float(a) * float(b) for a, b in (one.split("·") for one in sums[1].split(" + "))]
-    assert sum(products) == pytest.approx(float(sums[2]), abs=2e-3)
-    z, highest, p, mean = find(r"p = exp\(N − N\) = N; the best three average N,")
-    assert math.exp(z - highest) == pytest.approx(p, abs=1e-3)
-    numerator, divisor, relevance = find("relevance = N / N = N")
-    assert (numerator, divisor) == (p, mean)
-    assert numerator / divisor == pytest.approx(relevance, abs=2e-3)
-    *_, penalty, chars, value = find(r"value = \(N − N\) · N/100 = N")
-    assert (relevance - penalty) * chars / 100 == pytest.approx(value, abs=2e-3)
-    total, cost = find(r"= N, the sum of its rows, − N for a segment")
-    assert total - cost == pytest.approx(best["score"], abs=1e-3)
+@pytest.mark.parametrize("query", [MAST, "桅杆怎么放倒？"])
+def test_one_chunk_is_explained_so_that_its_sums_can_be_checked(sample: Path, rse: Run, query: str) -> None:
+    inspected = rse("inspect", "--json", query, cwd=sample).json
+    best = inspected["segments"][0]
+    document = next(one for one in inspected["documents"] if one["path"] == best["path"])
+    for ord_ in (best["start_chunk"], best["end_chunk"] - 1):
+        lines = rse("inspect", "--json", "--chunk", f"{best['path']}#{ord_}", query, cwd=sample).json["explanation"]
+        found = check_arithmetic(lines)
+
+        numbers = {name: column[document["chunks"].index(ord_)] for name, column in document["numbers"][0].items()}
+        # A sum without a single word has no terms to write out.
+        assert {"z", "p", "relevance", "value"} <= found.keys()
+        assert {name for name in ("f0", "f4", "f12", "p1") if numbers[name]} <= found.keys()
+        for name in found.keys() & numbers.keys():
+            assert found[name] == pytest.approx(numbers[name], abs=1e-4)
+        total, cost = re.findall(r"= ([\d.]+), the sum of its rows, − ([\d.]+) for a segment", lines[-1])[0]
+        assert float(total) - float(cost) == pytest.approx(best["score"], abs=2e-4)
+
+
+def test_words_of_the_title_count_though_the_chunk_holds_none_of_its_own(sample: Path, rse: Run) -> None:
+    lines = rse("inspect", "--json", "--chunk", "handbook.md#71", MAST, cwd=sample).json["explanation"]
+
+    assert "  None of its own words match." in lines
+    assert "  The document's name or beginning holds mast, which counts once more in f0, f4 and f12." in lines
+    assert check_arithmetic(lines)["f0"] > 0
+
+
+def test_an_explanation_in_ascii_keeps_its_arithmetic(sample: Path, rse_process: Run) -> None:
+    done = rse_process(
+        "inspect", "--chunk", "guide-zh.md#3", "桅杆怎么放倒？", cwd=sample, env={"PYTHONIOENCODING": "ascii"}
+    )
+    shown = " ".join(done.stdout.decode("ascii").split())
+
+    assert "- 0.0750) * 43/100" in shown and "sqrt(" in shown
+    assert 'of them: "\\u4e0b\\u9762' in shown
+
+
+@pytest.mark.parametrize("columns", [40, 120])
+def test_a_chunk_is_quoted_whole(sample: Path, rse: Run, columns: int) -> None:
+    done = rse("inspect", "--chunk", "guide-zh.md#3", "桅杆怎么放倒？", cwd=sample, env={"COLUMNS": str(columns)})
+
+    assert "“下面的规定来自十多年的现场经验，每一条背后都有一次事故，或者一次差一点发生的事故。”" in re.sub(
+        r"\n +", "", done.text
+    )
+    assert max(map(cell_len, done.text.split("\n"))) <= columns
+
+
+def test_a_chunk_is_named_as_a_document_is(sample: Path, rse: Run) -> None:
+    whole = rse("inspect", "--chunk", "api/client.py#0", MAST, cwd=sample)
+
+    assert whole.code == 0
+    assert rse("inspect", "--chunk", "./api/client.py#0", MAST, cwd=sample).text == whole.text
+    assert rse("inspect", "--chunk", "client.py#0", MAST, cwd=sample / "api").text == whole.text
+    assert rse("inspect", "--chunk", f"{sample / 'api/client.py'}#0", MAST, cwd=sample).text == whole.text
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -248,6 +295,45 @@ def test_rse_tells_the_ceiling_from_the_price_of_a_segment() -> None:
         (1, "over_budget", "max_chars 100 raised the penalty from 0.100 to 0.450"),
         (2, "below_minimum", "worth 0.10 before it pays 0.30 for a segment of its own"),
     ]
+
+
+def test_what_is_worth_most_comes_first_and_of_the_rest_what_is_most_relevant() -> None:
+    relevance, chars = np.array([0.3, 0.2, 0.09, 0.05]), np.array([10, 200, 1, 300])
+    found = explain_segments(relevance, chars, np.arange(4), np.zeros(4, bool), (0.1, 0.1), 0.3, 4000, 9)
+
+    assert [(one.start, round(one.score, 3)) for one in found] == [(1, -0.1), (0, -0.28), (2, -0.3), (3, -0.45)]
+
+
+def test_blocks_that_dsrag_left_out_are_worth_what_the_picture_says(sample: Path, rse: Run) -> None:
+    found = rse("inspect", "--json", "-m", "dsrag", "--preset", "precision", "raise the mast", cwd=sample).json
+    levels = {
+        (one["path"], ord_): level
+        for one in found["documents"]
+        for ord_, level in zip(one["chunks"], one["levels"], strict=True)
+    }
+    factors = {
+        (one["path"], ord_): factor
+        for one in found["documents"]
+        for ord_, factor in zip(one["chunks"], one["numbers"][0]["length_factor"], strict=True)
+    }
+    alone = [one for one in found["not_chosen"] if "by itself" in one["why"]]
+
+    assert any(factors[one["path"], one["start_chunk"]] > 1 for one in alone)
+    for one in alone:
+        assert one["score"] == pytest.approx(levels[one["path"], one["start_chunk"]], abs=1e-8)
+
+
+@pytest.mark.parametrize("method", ["average", "parent"])
+def test_what_the_ceiling_cut_off_says_so(sample: Path, rse: Run, method: str) -> None:
+    flags = ["--method", method, "--max-chars", "200", MAST]
+    kept = rse("query", "--json", *flags, cwd=sample).json["segments"][-1]
+    whole = rse("query", "--json", "--method", method, MAST, cwd=sample).json["segments"]
+    longer = next(one for one in whole if (one["path"], one["start_char"]) == (kept["path"], kept["start_char"]))
+    place = f"{kept['path']}#{longer['end_chunk'] - 1}"
+
+    assert kept["end_chunk"] < longer["end_chunk"]
+    explained = rse("inspect", "--chunk", place, *flags, cwd=sample).text
+    assert "It is in no segment: was chosen, but its segment was cut at max_chars 200." in " ".join(explained.split())
 
 
 def test_what_a_limit_drops_is_named_first(sample: Path, rse: Run) -> None:
@@ -454,6 +540,14 @@ def test_pages_say_what_they_hold(sample: Path, rse: Run) -> None:
         (["--document", "pump.md"], "pump.md is not in the index; did you mean docs/pump.md?"),
         (["--chunk", "docs/pump.md", "q"], "--chunk takes PATH#NUMBER, not 'docs/pump.md'"),
         (["--chunk", "docs/pump.md#99", "q"], "docs/pump.md has 4 chunks, counted from 0, so no chunk 99"),
+        (
+            ["--document", "docs/pump.md", "--text", "--svg", "a.svg"],
+            "--svg and --html keep a picture, and --text draws none",
+        ),
+        (
+            ["--explain", "--compare", "top-k", "q"],
+            "--explain goes with one method's picture, not with --compare or --cases",
+        ),
         (["--cases", "x.jsonl", "q"], "--cases FILE and --id ID go together; give a query or a case, not both"),
         (["--compare", "topk", "q"], "unknown method 'topk'; did you mean 'top-k'?"),
         (["--compare", "top-k:best", "q"], "the method top-k has no presets"),
@@ -472,6 +566,26 @@ def test_a_picture_that_cannot_be_written_is_an_error(indexed_once: Path, rse: R
 
     assert (done.code, done.stdout) == (2, b"")
     assert done.stderr == "rse: can't write /nowhere/a.svg: No such file or directory\n"
+
+
+@pytest.mark.parametrize("flags", [[CLEANING], ["--document", "docs/pump.md"]])
+def test_the_picture_is_kept_beside_json_too(indexed_once: Path, tmp_path: Path, rse: Run, flags: list[str]) -> None:
+    files = [tmp_path / name for name in ("alone.svg", "beside.svg")]
+    plain = rse("inspect", "--svg", files[0], *flags, cwd=indexed_once)
+    both = rse("inspect", "--json", "--svg", files[1], *flags, cwd=indexed_once)
+
+    assert plain.code == both.code == 0
+    assert both.json == rse("inspect", "--json", *flags, cwd=indexed_once).json
+    # The export names its styles by a number of its own, made from the content.
+    assert files[0].read_text(encoding="utf-8") == files[1].read_text(encoding="utf-8")
+
+
+def test_context_beyond_any_document_is_no_fault(indexed_once: Path, rse: Run) -> None:
+    done = rse("inspect", "--around", str(10**30), CLEANING, cwd=indexed_once)
+
+    assert (done.code, done.stderr) == (0, "")
+    assert "chunks, best" not in done.text
+    assert done.text == rse("inspect", "--all", CLEANING, cwd=indexed_once).text
 
 
 def test_an_index_without_a_candidate_draws_nothing(indexed_once: Path, rse: Run) -> None:

@@ -18,6 +18,7 @@ from rse_cli.cli.captions import render_not_chosen
 from rse_cli.cli.exporting import export_picture
 from rse_cli.cli.folding import Fold, fold_rows
 from rse_cli.cli.glyphs import ASCII, UNICODE, fit, show_line
+from rse_cli.cli.numbers import Table
 from rse_cli.cli.picture import Sheet, Style, render_picture
 from rse_cli.cli.strip import draw_strip
 from rse_cli.pipeline.inspect import Mark
@@ -39,9 +40,9 @@ def test_a_screen_of_60_cells() -> None:
         "  1 :3      │██████████ +2.00 ┐ Clean the filter of the pum…\n"
         "  2 :5      │██▌        +0.50 │ Never use soap on the seal.\n"
         "  3 :7     🮇│           −0.06 │ ␛[31mRed␛[0m text, a tab an…\n"
-        "          ▐█│           −0.30 ┘ segment_cost · score 2.14 ·…\n"
+        "          ▐█│           −0.30 ┘ segment_cost · score 2.14\n"
         "  4 :9      │█████      +1.00 ┐ 泵站每年春天清洗过滤器，然…\n"
-        "          ▐█│           −0.30 ┘ segment_cost · score 0.70 ·…\n"
+        "          ▐█│           −0.30 ┘ segment_cost · score 0.70\n"
         "  5 :11 🮊███│           −0.75   Drain the pump before the f…\n"
         "\n"
         "docs/lamp.pdf  The lamp of the lighthouse  12 chunks\n"
@@ -63,9 +64,9 @@ def test_a_screen_of_80_cells() -> None:
         "  1 :3       │█████████████▍ +2.00 ┐ Clean the filter of the pump every spring…\n"
         "  2 :5       │███▍           +0.50 │ Never use soap on the seal.\n"
         "  3 :7      🮈│               −0.06 │ ␛[31mRed␛[0m text, a tab and <U+202E>bidi.\n"
-        "           ██│               −0.30 ┘ segment_cost · score 2.14 · segment 1 · 18…\n"
+        "           ██│               −0.30 ┘ segment_cost · score 2.14 · segment 1\n"
         "  4 :9       │██████▋        +1.00 ┐ 泵站每年春天清洗过滤器，然后在阴凉处晾干，…\n"
-        "           ██│               −0.30 ┘ segment_cost · score 0.70 · segment 2 · 40…\n"
+        "           ██│               −0.30 ┘ segment_cost · score 0.70 · segment 2\n"
         "  5 :11 █████│               −0.75   Drain the pump before the first frost.\n"
         "\n"
         "docs/lamp.pdf  The lamp of the lighthouse  12 chunks\n"
@@ -103,9 +104,9 @@ def test_a_screen_in_ascii_escapes_the_documents_too() -> None:
         "  1 :3       |#############: +2.00 \\ Clean the filter of the pump every sprin...\n"
         "  2 :5       |###:           +0.50 | Never use soap on the seal.\n"
         "  3 :7      :|               -0.06 | <U+001B>[31mRed<U+001B>[0m text, a tab a...\n"
-        "           ##|               -0.30 / segment_cost | score 2.14 | segment 1 |...\n"
+        "           ##|               -0.30 / segment_cost | score 2.14 | segment 1\n"
         "  4 :9       |######:        +1.00 \\ \\u6cf5\\u7ad9\\u6bcf\\u5e74\\u6625\\u5929\\u6e...\n"
-        "           ##|               -0.30 / segment_cost | score 0.70 | segment 2 |...\n"
+        "           ##|               -0.30 / segment_cost | score 0.70 | segment 2\n"
         "  5 :11 #####|               -0.75   Drain the pump before the first frost.\n"
         "\n"
         "docs/lamp.pdf  The lamp of the lighthouse  12 chunks\n"
@@ -128,9 +129,9 @@ def test_a_screen_with_the_numbers() -> None:
         "  1    0 .75 1.0 1.40 .075 +2.00 ┐ [pump] Clean the filter…\n"
         "  2    2 .50 .12 .800 .075 +0.50 │ Never use soap on the se…\n"
         "  3    4 −.1 .00 .010 .075 −0.06 │ [pump] ␛[31mRed␛[0m text…\n"
-        "                           −0.30 ┘ segment_cost · score 2.1…\n"
+        "                           −0.30 ┘ segment_cost · score 2.14\n"
         "  4    1 1.0 .50 .800 .075 +1.00 ┐ 泵站每年春天清洗过滤器，…\n"
-        "                           −0.30 ┘ segment_cost · score 0.7…\n"
+        "                           −0.30 ┘ segment_cost · score 0.70\n"
         "  5    5 .00 .06 .000 .075 −0.75   [pump] Drain the pump be…\n"
     )
 
@@ -164,9 +165,9 @@ def test_segments_that_share_a_chunk_have_brackets_side_by_side() -> None:
     assert draw(60, sheets=[Sheet(view, [0, 1, 2], make_chunks(texts))]).split("\n")[3:] == [
         "  0 :1 │██████████████ +1.00 ┐  One, and so on.",
         "  1 :3 │███████        +0.50 │┐ Two, and so on.",
-        "       │                     ┘│ score 1.00 · segment 1 · 15…",
+        "       │                     ┘│ score 1.00 · segment 1",
         "  2 :5 │███▌           +0.25  │ Three, and so on.",
-        "       │                      ┘ score 0.50 · segment 2 · 13…",
+        "       │                      ┘ score 0.50 · segment 2",
         "",
     ]
 
@@ -178,7 +179,7 @@ def test_a_score_that_holds_more_than_its_rows_says_so() -> None:
     assert draw(60, sheets=[Sheet(view, [0], make_chunks(("One.",)))]).split("\n")[3:6] == [
         "  0 :1    │███████████ +1.00 ┐ One.",
         "          │████████▎   +0.75 │ cut off, still in the score",
-        "       🮊██│            −0.25 ┘ segment_cost · score 1.50 ·…",
+        "       🮊██│            −0.25 ┘ segment_cost · score 1.50",
     ]
 
 
@@ -189,6 +190,25 @@ def test_a_fold_inside_a_segment_keeps_its_bracket_and_says_what_it_adds() -> No
     lines = draw(60, sheets=[Sheet(view, rows, make_chunks(["Some words. "] * 10))]).split("\n")
 
     assert lines[5].startswith("  ⋮ 6 chunks, best −0.12, together −0.75") and lines[5].endswith(" │")
+
+
+def test_where_little_room_is_left_the_score_stays() -> None:
+    screens = {width: next(line.partition("┘")[2] for line in draw(width, sheets=make_sheets()[:1]).split("\n") if "┘" in line) for width in (40, 60, 80, 120)}  # fmt: skip
+
+    assert screens == {
+        40: " score 2.14",
+        60: " segment_cost · score 2.14",
+        80: " segment_cost · score 2.14 · segment 1",
+        120: " segment_cost · score 2.14 · segment 1 · 185 characters",
+    }
+
+
+def test_terms_are_escaped_and_measured_as_the_text_is() -> None:
+    table = Table(["c0"], 1, lambda view, chunk, query: ["泵站", "过滤"])
+    lines = render_picture(make_sheets(), Style(60, ASCII, table=table))
+
+    assert all(line.plain.isascii() and len(line.plain) <= 60 for line in lines)
+    assert any("[\\u6cf5\\u7ad9" in line.plain for line in lines)
 
 
 def test_small_scores_have_four_decimals() -> None:
@@ -248,6 +268,12 @@ def test_the_longest_bar_uses_its_side_up(values: list[float], width: int) -> No
     sizes = [abs(value) / scale.unit / (scale.left if value < 0 else scale.right) for value in known]
     assert scale.width == width
     assert not sizes or math.isclose(max(sizes), 1.0)
+
+
+def test_context_may_be_wider_than_any_document() -> None:
+    values = np.array([-1.0, 1.0, -1.0, -1.0])
+
+    assert fold_rows(values, [], 0.0, 10**30) == fold_rows(values, [], 0.0, 4) == [0, 1, 2, 3]
 
 
 @given(st.lists(NUMBERS, max_size=60), st.integers(0, 5), st.data())

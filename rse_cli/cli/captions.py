@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
-from rse_cli.cli.glyphs import Glyphs, fit, format_number, show_line, show_name
+from rse_cli.cli.glyphs import Glyphs, fit, fix_minus, format_number, show_line, show_name
+from rse_cli.cli.output import name_count
 from rse_cli.cli.picture import choose_decimals
 from rse_cli.core.segments import UNIT_CHARS
 from rse_cli.pipeline.inspect import NotChosen
@@ -32,14 +33,13 @@ def render_summary(answer: Answer, label: str, width: int, glyphs: Glyphs) -> li
         several = f"{number}  " if len(answer.request.queries) > 1 else ""
         text = fit(show_line(query.text, glyphs), width - len(several) - 2, glyphs)
         lines.append(Text(f"{several}{glyphs.quotes[0]}{text}{glyphs.quotes[1]}", "bold"))
-    count = len(answer.segments)
     chars = sum(len(segment.text) for segment in answer.segments)
     facts = [
         label,
         f"confidence {answer.confidence:.2f}",
-        f"{count} segment{'' if count == 1 else 's'}",
-        f"{chars:,} characters",
-        f"{answer.n_candidates:,} candidates",
+        name_count(len(answer.segments), "segment"),
+        name_count(chars, "character"),
+        name_count(answer.n_candidates, "candidate"),
     ]
     lines += [Text(line) for line in flow(facts, glyphs.sep, width)]
     return lines + [Text(line, "dim") for line in flow(describe_params(answer.used), glyphs.sep, width)]
@@ -91,7 +91,7 @@ def render_not_chosen(
     column = max(Text(name).cell_len for name in names)
     for one, name in zip(entries, names, strict=False):
         score = format_number(one.score, decimals, glyphs, signed=True)
-        why = show_line(one.why, glyphs).replace("-", glyphs.minus) if one.why.startswith("-") else one.why
+        why = one.why if glyphs.ascii else fix_minus(one.why)
         why = f"query {one.query}: {why}" if n_queries > 1 else why
         line = Text("  ")
         line.append(name, "magenta")
@@ -112,6 +112,11 @@ def name_chunks(one: NotChosen, glyphs: Glyphs) -> str:
     last = one.end_chunk - 1
     span = str(one.start_chunk) if last == one.start_chunk else f"{one.start_chunk}{glyphs.dash}{last}"
     return f"{show_name(one.path, glyphs)}#{span}"
+
+
+def render_hidden(words: str, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return what is said of documents that were left out."""
+    return [Text(line, "dim") for line in flow([glyphs.fold, *words.split(" ")], " ", width)]
 
 
 def render_reading(method: str, width: int, glyphs: Glyphs) -> list[Text]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rse_cli.cli.checked import Checked, describe_instead, sort_worst_first
-from rse_cli.cli.output import make_visible_line
+from rse_cli.cli.output import make_visible_line, name_count
 from rse_cli.core.cases import shorten
 from rse_cli.core.comparison import Change, Comparison
 from rse_cli.core.gates import METRICS, Verdict, format_value
@@ -88,7 +88,7 @@ def render_totals(checked: Checked) -> list[str]:
     asking = [one for one in results if one.expected]
     silent = [one for one in results if not one.expected]
     generated = sum(one.case.generated for one in results)
-    parts = [f"{len(results):,} case{'' if len(results) == 1 else 's'}"]
+    parts = [name_count(len(results), "case")]
     if asking:
         parts.append(f"found {sum(one.measures['hit'] == 1 for one in asking):,} of {len(asking):,}")
     if silent:

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.cases import scan_cases
-from rse_cli.adapters.ignore import compile_path_filter
 from rse_cli.cli.checked import Checked, describe_check_json
 from rse_cli.cli.limits import check_limits, make_gates, parse_drops
-from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
-from rse_cli.cli.requesting import Plan, Refining, plan_requests
+from rse_cli.cli.output import dump_json, make_visible_line, name_count, say, write_bytes, write_result
+from rse_cli.cli.requesting import Plan, Refining, plan_paths, plan_requests
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
-from rse_cli.config import Settings
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_drops, match_cases
 from rse_cli.core.gates import Gate, average_measures, collect_failures, judge_each, judge_means
@@ -84,7 +82,7 @@ def run_check(flags: CheckFlags) -> int:
     check_limits(gates, drops, cases)
     _mention_doubts(index, snapshot, flags.cases)
     queries = _encode(cases, index)
-    paths = _filter_paths(settings, snapshot)
+    paths = plan_paths(settings)(snapshot)
     with _watch(len(cases)) as advance:
         results = []
         for result in check_cases(snapshot, cases, queries, lambda asked: plan.make_request(asked, paths)):
@@ -107,7 +105,7 @@ def _report_faults(flags: CheckFlags, faults: Sequence[CaseFault]) -> int:
     for fault in faults:
         say(f"{make_visible_line(f'{flags.cases}:{fault.line}: {fault.message}')}")
     count = len(faults)
-    say(f"rse: {count:,} fault{'' if count == 1 else 's'} in {make_visible_line(str(flags.cases))}; nothing was asked")
+    say(f"rse: {name_count(count, 'fault')} in {make_visible_line(str(flags.cases))}; nothing was asked")
     if flags.github:
         from rse_cli.cli.github import annotate_faults
 
@@ -129,13 +127,10 @@ def _read_baseline(flags: CheckFlags, cases: Sequence[ResolvedCase]) -> list[Mea
 
 def _mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> None:
     """Say on stderr that the index is out of date, or holds the questions themselves."""
-    from rse_cli.cli.sources import measure_changes
-    from rse_cli.pipeline.freshness import CONFIRM_BYTES
+    from rse_cli.cli.sources import mention_changes
 
+    mention_changes(index, snapshot, "rse ingest")
     records = snapshot.files()
-    count = measure_changes(index, records, confirm_bytes=CONFIRM_BYTES).count
-    if count:
-        say(f"rse: {count:,} file{'' if count == 1 else 's'} changed since the index was made (rse ingest updates it)")
     place = Path(cases_file).resolve()
     if place.is_relative_to(index.root) and place.relative_to(index.root).as_posix() in {one.path for one in records}:
         say(f"rse: {make_visible_line(cases_file)} is in the index and matches its own queries: name it in .rseignore")
@@ -145,14 +140,6 @@ def _encode(cases: Sequence[ResolvedCase], index: Index) -> list[tuple[Query, ..
     """Encode all queries first, so that the model's memory is given back before the index is searched."""
     encoder = load_index_encoder(index, for_query=True)
     return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
-
-
-def _filter_paths(settings: Settings, snapshot: Snapshot) -> tuple[str, ...] | None:
-    """Return the documents that ``[query]`` of a settings file keeps to; None for all."""
-    if not settings.query["path"] and not settings.query["type"]:
-        return None
-    passes = compile_path_filter(settings.query["path"], settings.query["type"])
-    return tuple(record.path for record in snapshot.files() if passes(record.path))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from rse_cli.cli.folding import Fold
 from rse_cli.cli.glyphs import Glyphs, fit, pad, show_line, show_name
+from rse_cli.cli.output import name_count
 from rse_cli.core.models import Chunk
 from rse_cli.pipeline.comparison import Standing
 
@@ -56,7 +57,8 @@ def render_comparison(documents: Sequence[ComparedDocument], width: int, glyphs:
             line = Text.assemble((f"{glyphs.fold if isinstance(row, Fold) else row:>{index}}", "dim"))
             for sign, size, column in zip(signs, cells, one.columns, strict=True):
                 line.append(f" {sign:<{size}}", "bold green" if column.letter == EXPECTED else "bold yellow")
-            words = f"{end - start:,} chunks" if isinstance(row, Fold) else show_line(one.chunks[row].text, glyphs)
+            folded = isinstance(row, Fold)
+            words = name_count(end - start, "chunk") if folded else show_line(one.chunks[row].text, glyphs)
             line.append(f" {fit(words, width - line.cell_len - 1, glyphs)}", "none" if any(signs) else "dim")
             lines.append(line)
     return lines

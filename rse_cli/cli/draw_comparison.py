@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from rich.text import Text
 
+from rse_cli.cli.captions import render_hidden
 from rse_cli.cli.comparing import EXPECTED, Column, ComparedDocument, render_comparison, render_standings
 from rse_cli.cli.folding import Fold, fold_rows
 from rse_cli.cli.glyphs import Glyphs
 from rse_cli.cli.inspecting import MOST_DRAWN, Drawing, Inspected
+from rse_cli.cli.output import name_count
 from rse_cli.core.metrics import DocumentSpan
 from rse_cli.pipeline.comparison import compare_answers
 from rse_cli.pipeline.inspect import fetch_shown
@@ -35,8 +37,7 @@ def draw_comparison(inspected: Inspected, drawing: Drawing, width: int, glyphs: 
     lines += render_comparison(documents, width, glyphs)
     hidden = len(paths) - len(shown)
     if hidden:
-        more = f"{glyphs.fold} {hidden:,} more document{'' if hidden == 1 else 's'} (--documents N)"
-        lines += [Text(""), Text(more, "dim")]
+        lines += [Text(""), *render_hidden(f"{name_count(hidden, 'more document')} (--documents N)", width, glyphs)]
     return lines
 
 

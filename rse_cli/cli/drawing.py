@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rse_cli.cli import captions
 from rse_cli.cli.folding import Fold, fold_rows
-from rse_cli.cli.glyphs import UNICODE, Glyphs, choose_glyphs, fit, show_name
-from rse_cli.cli.inspecting import Inspected, InspectFlags, count_documents
+from rse_cli.cli.glyphs import UNICODE, Glyphs, choose_glyphs, show_line, show_name
+from rse_cli.cli.inspecting import Inspected, InspectFlags, count_documents, list_candidate_paths
 from rse_cli.cli.numbers import Table, choose_names
-from rse_cli.cli.output import has_colour, write_result
+from rse_cli.cli.output import has_colour, name_count, write_result
 from rse_cli.cli.picture import Sheet, Style, render_picture
 from rse_cli.cli.render import measure_width
 from rse_cli.errors import UsageError
@@ -25,15 +25,23 @@ MOST_EXPLAINED = 1 << 30  # with --chunk any chunk may be asked for, so every re
 
 def print_inspection(inspected: Inspected, flags: InspectFlags) -> None:
     """Print an inspected answer, and write it to the files asked for."""
-    glyphs, width = choose_glyphs(sys.stdout), measure_width()
-    lines = draw_lines(inspected, flags, width, glyphs)
-    if flags.svg is not None or flags.html is not None:
-        from rse_cli.cli.exporting import export_picture
+    print_drawn(lambda width, glyphs: draw_lines(inspected, flags, width, glyphs), flags)
 
-        # Files are UTF-8 whatever stdout is.
-        kept = lines if not glyphs.ascii else draw_lines(inspected, flags, width, UNICODE)
-        export_picture(kept, width, svg=flags.svg, html=flags.html)
-    write_lines(lines)
+
+def print_drawn(draw: Callable[[int, Glyphs], Sequence[Text]], flags: InspectFlags) -> None:
+    """Print what `draw` makes of a width and signs; first write it to the files asked for."""
+    keep_drawn(draw, flags)
+    write_lines(draw(measure_width(), choose_glyphs(sys.stdout)))
+
+
+def keep_drawn(draw: Callable[[int, Glyphs], Sequence[Text]], flags: InspectFlags) -> None:
+    """Write what `draw` makes to the files asked for, in UTF-8 whatever stdout is."""
+    if flags.svg is None and flags.html is None:
+        return
+    from rse_cli.cli.exporting import export_picture
+
+    width = measure_width()
+    export_picture(draw(width, UNICODE), width, svg=flags.svg, html=flags.html)
 
 
 def write_lines(lines: Sequence[Text]) -> None:
@@ -78,8 +86,8 @@ def draw_lines(inspected: Inspected, flags: InspectFlags, width: int, glyphs: Gl
     lines += [Text(""), *picture] if picture else []
     hidden = inspection.n_documents - len(sheets)
     if hidden > 0:
-        more = f"{glyphs.fold} {hidden:,} more document{'' if hidden == 1 else 's'} with a candidate (--documents N)"
-        lines += [Text(""), Text(more, "dim")]
+        more = f"{name_count(hidden, 'more document')} with a candidate (--documents N)"
+        lines += [Text(""), *captions.render_hidden(more, width, glyphs)]
     skipped = captions.render_not_chosen(inspection.not_chosen, len(answer.request.queries), width, glyphs)
     lines += [Text(""), *skipped] if skipped else []
     return [*lines, Text(""), *captions.render_reading(answer.request.method, width, glyphs)]
@@ -96,7 +104,7 @@ def _make_sheet(inspected: Inspected, inspection: Inspection, view: DocumentView
     return Sheet(view, rows, {ord_: chunk for (_, ord_), chunk in chunks.items()})
 
 
-def explain_named_chunk(inspected: Inspected, named: str) -> list[str]:
+def explain_named_chunk(inspected: Inspected, named: str, glyphs: Glyphs = UNICODE) -> list[str]:
     """Return what is to be said of the chunk that ``PATH#N`` names.
 
     Raises
@@ -104,48 +112,53 @@ def explain_named_chunk(inspected: Inspected, named: str) -> list[str]:
     UsageError
         If there is no such document or chunk.
     """
-    from rse_cli.cli.explaining import explain_chunk
+    from rse_cli.cli.explaining import explain_chunk, localise
     from rse_cli.pipeline.listing import list_document
 
-    path, _, number = named.rpartition("#")
-    listing = list_document(inspected.snapshot, [path])
-    ord_ = int(number)
+    given, _, number = named.rpartition("#")
+    listing = list_document(inspected.snapshot, list_candidate_paths(inspected.root, given))
+    path, ord_ = listing.record.path, int(number)
     if ord_ >= len(listing.chunks):
-        raise UsageError(f"{path} has {len(listing.chunks):,} chunks, counted from 0, so no chunk {ord_:,}")
+        count = name_count(len(listing.chunks), "chunk")
+        raise UsageError(f"{path} has {count}, counted from 0, so no chunk {ord_:,}")
     chunk = listing.chunks[ord_]
     lines = [
-        f"Chunk {ord_} of {path} holds characters {chunk.start_char:,} to {chunk.end_char:,}, {len(chunk.text):,} of "
-        f"them: “{' '.join(chunk.text.split())}”"
+        f"Chunk {ord_} of {show_name(path, glyphs)} holds characters {chunk.start_char:,} to {chunk.end_char:,}, "
+        f"{len(chunk.text):,} of them: “{show_line(chunk.text, glyphs)}”"
     ]
     inspection = inspect_answer(inspected.snapshot, inspected.answer, most_skipped=MOST_EXPLAINED)
     view = next((view for view in inspection.documents if view.path == path), None)
     if view is None:
-        return [*lines, "None of its document's chunks was weighed: none is among the nearest by meaning or by words."]
-    return lines + explain_chunk(inspection, view, ord_)
+        lines.append("None of its document's chunks was weighed: none is among the nearest by meaning or by words.")
+    else:
+        lines += explain_chunk(inspection, view, ord_, glyphs)
+    return [localise(line, glyphs) for line in lines]
 
 
 def _draw_chunk(inspected: Inspected, named: str, width: int, glyphs: Glyphs) -> list[Text]:
     from rich.text import Text
 
     lines = []
-    for sentence in explain_named_chunk(inspected, named):
+    for sentence in explain_named_chunk(inspected, named, glyphs):
         indent = len(sentence) - len(sentence.lstrip())
         words = show_name(sentence.strip(), glyphs).split(" ")
         lines += [
             Text(" " * (indent if at == 0 else indent + 2) + line)
-            for at, line in enumerate(_wrap(words, width - indent - 2, glyphs))
+            for at, line in enumerate(_wrap(words, width - indent - 2))
         ]
     return lines
 
 
-def _wrap(words: Sequence[str], width: int, glyphs: Glyphs) -> list[str]:
+def _wrap(words: Sequence[str], width: int) -> list[str]:
     """Return words on lines of at most `width` cells."""
-    from rich.cells import cell_len
+    from rich.cells import cell_len, chop_cells
 
     lines: list[str] = []
     for word in words:
         if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
             lines[-1] += f" {word}"
-        else:
-            lines.append(fit(word, width, glyphs))
+            continue
+        # Scripts without spaces are one word.
+        pieces = chop_cells(word, width) if cell_len(word) > width else [word]
+        lines += pieces
     return lines

@@ -45,6 +45,7 @@ def fold_rows(values: Floats, spans: Sequence[tuple[int, int]], floor: float, ar
     [Fold(start=0, end=2, best=-1.0, total=-3.0), 2, 3, 4]
     """
     n = len(values)
+    around = min(around, n)  # more overflows
     matters = np.nan_to_num(values, nan=-np.inf) > floor
     for start, end in spans:
         matters[[start, end - 1]] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import math
+import re
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -159,6 +160,17 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
     room = " " * max(0, width - cell_len(text))
     return room + text if right else text + room
+
+
+def fix_minus(text: str) -> str:
+    """Return text with a proper minus before numbers, but not for the hyphens of words.
+
+    Examples
+    --------
+    >>> fix_minus("worth -0.02 in top-5")
+    'worth −0.02 in top-5'
+    """
+    return re.sub(r"(?<!\S)-(?=\d)", UNICODE.minus, text)
 
 
 def format_number(value: float, decimals: int, glyphs: Glyphs, *, signed: bool = False) -> str:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.ignore import compile_path_filter
 from rse_cli.cli.asking import Asked, read_asked
 from rse_cli.cli.output import dump_json, say, write_bytes
-from rse_cli.cli.requesting import Plan, Refining, plan_requests
+from rse_cli.cli.requesting import Plan, Refining, plan_paths, plan_requests
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.config import Settings
 from rse_cli.core.cases import ResolvedCase
@@ -73,6 +72,8 @@ class Inspected:
         With its expected spans.
     model : str
         The model of the index.
+    root : Path
+        What paths are relative to.
     """
 
     snapshot: Snapshot
@@ -80,6 +81,7 @@ class Inspected:
     contenders: tuple[Contender, ...]
     case: ResolvedCase | None
     model: str
+    root: Path
 
     @property
     def answer(self) -> Answer:
@@ -105,8 +107,10 @@ def run_inspect(flags: InspectFlags) -> int:
         return print_document(index, flags)
     inspected = _ask(index, flags)
     if flags.as_json:
+        from rse_cli.cli.drawing import draw_lines, keep_drawn
         from rse_cli.cli.inspect_json import describe_inspection
 
+        keep_drawn(lambda width, glyphs: draw_lines(inspected, flags, width, glyphs), flags)
         write_bytes(dump_json(describe_inspection(inspected, flags)))
     else:
         from rse_cli.cli.drawing import print_inspection
@@ -126,6 +130,8 @@ def _check_flags(flags: InspectFlags) -> None:
             faults.append("--document lists a document; it takes no query")
         if flags.text and flags.pages:
             faults.append("give --text or --pages, not both")
+        if flags.text and (flags.svg is not None or flags.html is not None):
+            faults.append("--svg and --html keep a picture, and --text draws none")
     else:
         if (flags.cases is None) != (flags.case_id is None):
             faults.append("--cases FILE and --id ID go together")
@@ -138,6 +144,8 @@ def _check_flags(flags: InspectFlags) -> None:
         faults.append(f"--chunk takes PATH#NUMBER, not {flags.chunk!r}")
     if flags.chunk is not None and flags.compare:
         faults.append("give --chunk or --compare, not both")
+    if flags.drawing.explain and (flags.compare or flags.cases is not None):
+        faults.append("--explain goes with one method's picture, not with --compare or --cases")
     if faults:
         raise UsageError("; ".join(faults))
 
@@ -148,12 +156,10 @@ def _ask(index: Index, flags: InspectFlags) -> Inspected:
     asked = read_asked(flags.texts, None)[0] if case is None else Asked(case.case.queries, case.case.id)
     settings = read_settings(index.root, flags.settings)
     plans = [plan_requests(settings, Refining()), *(_plan_contender(settings, one) for one in flags.compare)]
-    passes = compile_path_filter(settings.query["path"], settings.query["type"])
+    list_paths = plan_paths(settings)
     queries = _encode(asked, index)
     snapshot = index.store.snapshot()
-    paths = None
-    if settings.query["path"] or settings.query["type"]:
-        paths = tuple(record.path for record in snapshot.files() if passes(record.path))
+    paths = list_paths(snapshot)
     if case is not None:
         from rse_cli.pipeline.expectations import resolve_cases
 
@@ -161,8 +167,10 @@ def _ask(index: Index, flags: InspectFlags) -> Inspected:
     contenders = [
         Contender(one.method, one.preset, answer_request(snapshot, one.make_request(queries, paths))) for one in plans
     ]
-    _mention_changes(index, snapshot)
-    return Inspected(snapshot, asked, tuple(contenders), case, index.manifest.model.name)
+    from rse_cli.cli.sources import mention_changes
+
+    mention_changes(index, snapshot, "rse ingest")
+    return Inspected(snapshot, asked, tuple(contenders), case, index.manifest.model.name, index.root)
 
 
 def _read_case(flags: InspectFlags) -> ResolvedCase | None:
@@ -209,16 +217,6 @@ def _encode(asked: Asked, index: Index) -> tuple[Query, ...]:
             "count, not the meaning"
         )
     return queries
-
-
-def _mention_changes(index: Index, snapshot: Snapshot) -> None:
-    """Say on stderr how many files have changed: the picture is that of the index."""
-    from rse_cli.cli.sources import measure_changes
-    from rse_cli.pipeline.freshness import CONFIRM_BYTES
-
-    count = measure_changes(index, snapshot.files(), confirm_bytes=CONFIRM_BYTES).count
-    if count:
-        say(f"rse: {count:,} file{'' if count == 1 else 's'} changed since the index was made")
 
 
 def count_documents(inspected: Inspected, drawing: Drawing) -> int:

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rse_cli.cli.glyphs import Glyphs, choose_glyphs, fit, pad, show_line, show_name
+from rse_cli.cli.glyphs import Glyphs, fit, pad, show_line, show_name
 from rse_cli.cli.inspecting import InspectFlags, list_candidate_paths
-from rse_cli.cli.output import dump_json, make_visible, say, write_bytes, write_result
+from rse_cli.cli.output import dump_json, make_visible, name_count, say, write_bytes, write_result
 from rse_cli.cli.printing import SCHEMA_VERSION
-from rse_cli.cli.render import measure_width
 from rse_cli.cli.wiring import Index
 from rse_cli.core.models import Chunk
 from rse_cli.errors import ReadError
@@ -30,23 +29,23 @@ def print_document(index: Index, flags: InspectFlags) -> int:
     """
     snapshot = index.store.snapshot()
     listing = list_document(snapshot, list_candidate_paths(index.root, str(flags.document)))
+
+    def draw(width: int, glyphs: Glyphs) -> list[Text]:
+        if flags.pages:
+            return render_pages(list_pages(index, listing), width, glyphs)
+        return render_listing(listing, width, glyphs)
+
     if flags.as_json:
+        from rse_cli.cli.drawing import keep_drawn
+
+        keep_drawn(draw, flags)
         write_bytes(dump_json(describe_document(index, listing, flags)))
     elif flags.text:
         _print_text(listing)
     else:
-        from rse_cli.cli.drawing import write_lines
+        from rse_cli.cli.drawing import print_drawn
 
-        glyphs, width = choose_glyphs(sys.stdout), measure_width()
-        if flags.pages:
-            lines = render_pages(list_pages(index, listing), width, glyphs)
-        else:
-            lines = render_listing(listing, width, glyphs)
-        if flags.svg is not None or flags.html is not None:
-            from rse_cli.cli.exporting import export_picture
-
-            export_picture(lines, width, svg=flags.svg, html=flags.html)
-        write_lines(lines)
+        print_drawn(draw, flags)
     if not listing.chunks:
         record = listing.record
         say(f"rse: {record.path} has no text in the index ({record.reason or record.status})")
@@ -143,8 +142,7 @@ def render_listing(listing: Listing, width: int, glyphs: Glyphs) -> list[Text]:
     from rich.text import Text
 
     record = listing.record
-    count = record.n_chunks
-    facts = [f"{count:,} chunk{'' if count == 1 else 's'}", f"{record.n_chars:,} characters", record.reader]
+    facts = [name_count(record.n_chunks, "chunk"), name_count(record.n_chars, "character"), record.reader]
     lines = [
         Text(fit(show_name(record.path, glyphs), width, glyphs), "bold magenta"),
         Text(fit(glyphs.sep.join(filter(None, [show_line(record.title, glyphs), *facts])), width, glyphs), "dim"),

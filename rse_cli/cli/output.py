@@ -49,6 +49,17 @@ def _picture(match: re.Match[str]) -> str:
     return "␡" if code == 0x7F else f"<U+{code:04X}>"
 
 
+def name_count(count: int, noun: str) -> str:
+    """Return how many there are of something.
+
+    Examples
+    --------
+    >>> name_count(1, "chunk"), name_count(2_000, "chunk")
+    ('1 chunk', '2,000 chunks')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def say(message: str) -> None:
     """Write a line to stderr; a closed stderr is no reason to fail."""
     with suppress(OSError, ValueError):

@@ -12,6 +12,7 @@ from rse_cli.cli.bars import Scale, draw_bar, make_scale
 from rse_cli.cli.folding import Fold
 from rse_cli.cli.glyphs import Glyphs, fit, format_number, pad, show_line, show_name
 from rse_cli.cli.numbers import Table
+from rse_cli.cli.output import name_count
 from rse_cli.cli.strip import draw_strip
 from rse_cli.core.models import Chunk
 from rse_cli.pipeline.inspect import DocumentView, Mark
@@ -137,8 +138,8 @@ def _assign_lanes(marks: Sequence[Mark]) -> dict[int, int]:
 
 def _render_title(view: DocumentView, style: Style) -> Text:
     count = len(view.marks)
-    facts = [f"{count} segment{'' if count == 1 else 's'}"] if count else []
-    facts.append(f"{view.n_chunks:,} chunk{'' if view.n_chunks == 1 else 's'}")
+    facts = [name_count(count, "segment")] if count else []
+    facts.append(name_count(view.n_chunks, "chunk"))
     tail = style.glyphs.sep.join(facts)
     room = style.width - len(tail) - 2
     path = fit(show_name(view.path, style.glyphs), room, style.glyphs)
@@ -169,6 +170,20 @@ def _render_rows(sheet: Sheet, layout: _Layout, style: Style) -> Iterator[Text]:
         for mark in marks:
             if mark.end_chunk == end:
                 yield from _render_close(mark, bracket, lanes[mark.place], layout, style)
+
+
+def _measure_words(layout: _Layout, style: Style) -> int:
+    """Return the cells for words: in their column, else on a line of their own."""
+    return layout.words if layout.words >= LEAST_WORDS else style.width - layout.index - 1
+
+
+def _fit_facts(facts: Sequence[str], most: int, room: int, glyphs: Glyphs) -> str:
+    """Return as many facts as have room, the one at `most` before all others."""
+    for start, end in [(0, len(facts) - cut) for cut in range(len(facts) - most)] + [(most, most + 1)]:
+        said = glyphs.sep.join(facts[start:end])
+        if len(said) <= room:
+            break
+    return said
 
 
 def _compose(
@@ -208,13 +223,13 @@ def _render_chunk(sheet: Sheet, row: int, bracket: str, layout: _Layout, style: 
     table, terms = "", ""
     if style.table is not None:
         table, terms = style.table.format_row(view, row, style.glyphs)
-    words = same + (f"[{terms}] {words}" if terms else words)
+    words = same + (f"[{show_line(terms, style.glyphs)}] {words}" if terms else words)
     yield from _compose(layout, style, str(row), _name_place(chunk), table, value, bracket, words, dim)
 
 
 def _render_fold(fold: Fold, bracket: str, layout: _Layout, style: Style) -> Text:
     glyphs = style.glyphs
-    words = f"{fold.end - fold.start:,} chunks"
+    words = name_count(fold.end - fold.start, "chunk")
     if not math.isnan(fold.best):
         words += f", best {format_number(fold.best, layout.decimals, glyphs)}"
     if bracket.strip() and style.adds_up and not math.isnan(fold.best):
@@ -246,7 +261,9 @@ def _render_close(mark: Mark, bracket: list[str], lane: int, layout: _Layout, st
         f"score {score}" if style.adds_up else f"score {score}, {'of a row cut off' if mark.rest else 'its best row'}"
     ]
     words = (["segment_cost"] if mark.cost else []) + words
-    words += [f"segment {mark.place + 1}", f"{mark.end_char - mark.start_char:,} characters"]
+    score_at = len(words) - 1
+    words += [f"segment {mark.place + 1}", name_count(mark.end_char - mark.start_char, "character")]
     cost = -mark.cost if mark.cost else math.nan
-    yield from _compose(layout, style, "", "", empty, cost, "".join(bracket), glyphs.sep.join(words), False)
+    said = _fit_facts(words, score_at, _measure_words(layout, style), glyphs)
+    yield from _compose(layout, style, "", "", empty, cost, "".join(bracket), said, False)
     bracket[lane] = " "

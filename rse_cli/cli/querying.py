@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.ignore import compile_path_filter
 from rse_cli.cli.asking import Asked, read_asked
 from rse_cli.cli.output import say
 from rse_cli.cli.printing import Output, Shown, print_answers
-from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
+from rse_cli.cli.requesting import Refining, describe_fallback, plan_paths, plan_requests
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.errors import AnswerError, UsageError
 from rse_cli.pipeline.query import Answer, answer_request
 from rse_cli.pipeline.retrieval import Query, encode_queries
-from rse_cli.ports import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +74,18 @@ def run_query(flags: QueryFlags) -> int:
     index = _open_fresh(flags)
     settings = read_settings(index.root, flags.settings)
     plan = plan_requests(settings, flags.refining)
-    passes = compile_path_filter(settings.query["path"], settings.query["type"])
+    list_paths = plan_paths(settings)
     queries, count_tokens = _encode(asked, index, keep=flags.answer or flags.output.format == "context")
     snapshot = index.store.snapshot()
-    paths = None
-    if settings.query["path"] or settings.query["type"]:
-        paths = tuple(record.path for record in snapshot.files() if passes(record.path))
+    paths = list_paths(snapshot)
     answers = [
         answer_request(snapshot, plan.make_request(one, paths if any(query.text for query in one) else ()))
         for one in queries
     ]
     if not flags.refresh:
-        _mention_changes(index, snapshot)
+        from rse_cli.cli.sources import mention_changes
+
+        mention_changes(index, snapshot, "--refresh")
     model = index.manifest.model.name
     shown = [
         Shown(one, answer, plan.method, plan.preset, model, _illustrate(answer, index, flags))
@@ -144,16 +142,6 @@ def _encode(
         limit = encoder.identity.max_tokens
         say(f"rse: {which} longer than the model's {limit} tokens; beyond them only the words count, not the meaning")
     return queries, encoder.count_tokens if keep else None
-
-
-def _mention_changes(index: Index, snapshot: Snapshot) -> None:
-    """Say on stderr how many files have changed since the index was made."""
-    from rse_cli.cli.sources import measure_changes
-    from rse_cli.pipeline.freshness import CONFIRM_BYTES
-
-    count = measure_changes(index, snapshot.files(), confirm_bytes=CONFIRM_BYTES).count
-    if count:
-        say(f"rse: {count:,} file{'' if count == 1 else 's'} changed since the index was made (--refresh updates it)")
 
 
 def _illustrate(answer: Answer, index: Index, flags: QueryFlags) -> list[list[str]]:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rse_cli.cli.output import make_visible, make_visible_line
+from rse_cli.cli.output import make_visible, make_visible_line, name_count
 from rse_cli.core.lexical import find_term_spans
 from rse_cli.pipeline.query import Answer, Segment
 
@@ -38,10 +38,9 @@ def _format_range(first: int, last: int | None) -> str:
 
 def describe_answer(answer: Answer, method: str) -> str:
     """Return the line that closes an answer: ``2 segments · 1,310 characters · confidence 0.97 · rse/balanced``."""
-    count = len(answer.segments)
     chars = sum(len(segment.text) for segment in answer.segments)
     return (
-        f"{count} segment{'' if count == 1 else 's'} · {chars:,} characters · "
+        f"{name_count(len(answer.segments), 'segment')} · {name_count(chars, 'character')} · "
         f"confidence {answer.confidence:.2f} · {method}"
     )
 

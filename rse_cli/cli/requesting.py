@@ -14,7 +14,7 @@ from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.refinement import Refinement
 from rse_cli.pipeline.retrieval import Query
-from rse_cli.ports import Reranker
+from rse_cli.ports import Reranker, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,23 @@ def make_refinement(settings: Settings, refining: Refining, method: str) -> Refi
         mmr=refining.mmr,
         limit=settings.query["limit"],
     )
+
+
+def plan_paths(settings: Settings) -> Callable[[Snapshot], tuple[str, ...] | None]:
+    """Check the globs and endings of ``[query]``, and return what lists an index's documents that pass; None for all.
+
+    Raises
+    ------
+    UsageError
+        If a glob or an ending can't be used.
+    """
+    globs, types = settings.query["path"], settings.query["type"]
+    passes = compile_path_filter(globs, types)
+
+    def list_paths(snapshot: Snapshot) -> tuple[str, ...] | None:
+        return tuple(one.path for one in snapshot.files() if passes(one.path)) if globs or types else None
+
+    return list_paths
 
 
 def describe_fallback(min_score: float) -> str:

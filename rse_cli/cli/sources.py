@@ -15,12 +15,13 @@ from rse_cli.adapters.discovery import Discovery, discover_files
 from rse_cli.adapters.found_files import Selection
 from rse_cli.adapters.given_paths import resolve_place
 from rse_cli.adapters.manifest import Source
+from rse_cli.cli.output import name_count, say
 from rse_cli.cli.wiring import Index, name_reader
 from rse_cli.pipeline.planning import Plan, plan_ingest
 
 if TYPE_CHECKING:
     from rse_cli.pipeline.freshness import Staleness
-    from rse_cli.ports import FileRecord, FoundFile
+    from rse_cli.ports import FileRecord, FoundFile, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,15 @@ def measure_changes(index: Index, records: Sequence[FileRecord], confirm_bytes: 
 
     survey = survey_sources(index.root, index.folder, index.manifest.sources)
     return measure_staleness(plan_survey(survey, records), name_reader, confirm_bytes)
+
+
+def mention_changes(index: Index, snapshot: Snapshot, mend: str) -> None:
+    """Say on stderr how many files have changed since the index was made, and what mends that."""
+    from rse_cli.pipeline.freshness import CONFIRM_BYTES
+
+    count = measure_changes(index, snapshot.files(), confirm_bytes=CONFIRM_BYTES).count
+    if count:
+        say(f"rse: {name_count(count, 'file')} changed since the index was made ({mend} updates it)")
 
 
 def _place_path(root: Path, path: Path) -> str | None:

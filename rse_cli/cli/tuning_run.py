@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.cases import scan_cases
-from rse_cli.adapters.ignore import compile_path_filter
 from rse_cli.cli.output import make_visible_line, say
-from rse_cli.cli.requesting import Plan, Refining, plan_requests
+from rse_cli.cli.requesting import Plan, Refining, plan_paths, plan_requests
 from rse_cli.cli.tuning_goals import Goals, read_goals
 from rse_cli.cli.tuning_progress import watch_cases, watch_search
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
@@ -207,7 +206,7 @@ def _prepare(
     queries = encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
     del encoder
     snapshot = index.store.snapshot()
-    request = plan.make_request((), _filter_paths(plan.settings, snapshot))
+    request = plan.make_request((), plan_paths(plan.settings)(snapshot))
     builder = CacheBuilder(snapshot, request, methods, plan.settings.query["max_chars"])
     with watch_cases(len(cases)) as advance:
         cache = builder.build(cases, queries, advance)
@@ -221,14 +220,6 @@ def _prepare(
     )
     generated = all(one.case.generated for one in cases)
     return Tuning(goals, asked, methods, Trial(plan.method, plan.params), cache, generated)
-
-
-def _filter_paths(settings: Settings, snapshot: Snapshot) -> tuple[str, ...] | None:
-    """Return the documents that ``[query]`` of a settings file keeps to; None for all."""
-    if not settings.query["path"] and not settings.query["type"]:
-        return None
-    passes = compile_path_filter(settings.query["path"], settings.query["type"])
-    return tuple(record.path for record in snapshot.files() if passes(record.path))
 
 
 def _limit_time(seconds: float | None) -> Callable[[], bool]:

@@ -269,7 +269,7 @@ def score_proximity(
     >>> score_proximity(np.array([[1.0, 1.0]]), np.array([9.0]), 9.0, np.array([1.0, 2.0]), [0, 1]).round(4).tolist()
     [0.4545]
     """
-    pairs = sorted({(min(a, b), max(a, b)) for a, b in itertools.pairwise(query) if a != b})
+    pairs = find_pairs(query)
     if not pairs:
         return np.zeros(len(lengths))
     norm = PROXIMITY_K1 * (1 - B + B * lengths / max(mean_length, 1.0))
@@ -278,6 +278,17 @@ def score_proximity(
     weights = np.minimum(idf[first], idf[second])
     scores: Floats = _sum_rows(root[:, first] * root[:, second], weights) / weights.sum()
     return scores
+
+
+def find_pairs(query: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the distinct pairs of different neighbours in a query.
+
+    Examples
+    --------
+    >>> find_pairs([0, 1, 0, 0, 2])
+    [(0, 1), (0, 2)]
+    """
+    return sorted({(min(a, b), max(a, b)) for a, b in itertools.pairwise(query) if a != b})
 
 
 def _sum_rows(values: Floats, weights: Floats) -> Floats:

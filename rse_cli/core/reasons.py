@@ -108,7 +108,7 @@ def explain_segments(
     max_chars : int
         The ceiling.
     most : int
-        Most runs returned, those with the most relevant chunks first.
+        Most returned: runs above the penalty, greatest score first, then the most relevant of the other rows.
 
     Examples
     --------
@@ -131,10 +131,20 @@ def explain_segments(
         else:
             why = f"worth {worth:.2f} before it pays {cost:.2f} for a segment of its own"
             found.append(Skipped(start, end, score, "below_minimum", why))
-    for row in np.flatnonzero((wanted <= 0) & ~taken).tolist():
-        why = f"relevance {relevance[row]:.3f} is below the penalty {asked:.3f}"
-        found.append(Skipped(row, row + 1, float(priced[row] - cost), "below_minimum", why))
-    found.sort(key=lambda one: (-float(relevance[one.start : one.end].max()), one.start))
+    below = np.flatnonzero((wanted <= 0) & ~taken)
+    rows = [
+        Skipped(
+            row,
+            row + 1,
+            float(priced[row] - cost),
+            "below_minimum",
+            f"relevance {relevance[row]:.3f} is below the penalty {asked:.3f}",
+        )
+        for row in below[np.argsort(-relevance[below], kind="stable")].tolist()
+    ]
+    # By what they are worth; of the rows below the penalty a shorter one would be worth more, so these by relevance.
+    found.sort(key=lambda one: -one.score)
+    found += rows
     return found[:most]
 
 

@@ -40,7 +40,7 @@ def select_by_dsrag(material: Material, params: DsragParams) -> Picked:
         return Picked((), {})
     ranked = []
     for query in range(len(retrieval.queries)):
-        blocks = _pool(retrieval, query)
+        blocks = pool_candidates(retrieval, query)
         vector = retrieval.queries[query].vector
         if params.similarity == "cosine" and vector is not None:
             values = measure_similarity(blocks.vectors, vector)
@@ -101,7 +101,7 @@ def select_top_k(material: Material, params: TopKParams) -> Picked:
     passages: list[Passage] = []
     for query in range(len(material.retrieval.queries)):
         if len(material.retrieval.keys):
-            blocks = _pool(material.retrieval, query)
+            blocks = pool_candidates(material.retrieval, query)
             ranked = _rank(material, query, blocks.vectors, blocks.counts, blocks.n_terms)
             if material.rerank is not None:
                 best = ranked[0][:RERANKED]
@@ -147,12 +147,12 @@ def select_by_average(material: Material, params: AverageParams) -> Picked:
     for query, asked in enumerate(retrieval.queries):
         if not len(retrieval.keys) or asked.vector is None:
             continue
-        blocks = _pool(retrieval, query)
+        blocks = pool_candidates(retrieval, query)
         values = measure_similarity(blocks.vectors, asked.vector)
         if params.valuation == "composite":
             words = retrieval.words[query]
             idf = weigh_years(words.terms, compute_idf(words.terms, words.frequencies, retrieval.statistics.n_chunks))
-            texts = _read_blocks(material.snapshot, blocks)
+            texts = read_blocks(material.snapshot, blocks)
             values = compose_values(values, measure_quality(texts), measure_density(blocks.counts, blocks.chars, idf))
         found = select_average(blocks, values, params, query)
         if params.reconstruct == "grow":
@@ -175,7 +175,16 @@ NAMED_SELECTORS: dict[str, Callable[[Material, Any], Picked]] = {
 }
 
 
-def _pool(retrieval: Retrieval, query: int) -> Blocks:
+def pool_candidates(retrieval: Retrieval, query: int) -> Blocks:
+    """Return the blocks of the candidates, with the counts of one query's terms.
+
+    Parameters
+    ----------
+    retrieval : Retrieval
+        The candidates.
+    query : int
+        Position of the query, from 0.
+    """
     candidates = retrieval.candidates[query]
     return pool_blocks(
         candidates.documents,
@@ -255,8 +264,16 @@ def _group(snapshot: Snapshot, keys: Sequence[int]) -> dict[int, list[Chunk]]:
     return grouped
 
 
-def _read_blocks(snapshot: Snapshot, blocks: Blocks) -> list[str]:
-    """Return the text of each block."""
+def read_blocks(snapshot: Snapshot, blocks: Blocks) -> list[str]:
+    """Return the text of each block.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The version of the index that the candidates come from.
+    blocks : Blocks
+        From `pool_candidates`.
+    """
     spans = list(zip(blocks.documents.tolist(), blocks.start_ords.tolist(), blocks.end_ords.tolist(), strict=True))
     keys = [make_key(document, ord_) for document, start, end in spans for ord_ in range(start, end)]
     texts = {stored.key: stored.chunk.text for stored in snapshot.chunks(keys)}

@@ -64,20 +64,24 @@ def find_not_chosen(answer: Answer, weighed: Weighed, most: int) -> list[NotChos
 
 
 def _explain_dropped(answer: Answer) -> Iterator[NotChosen]:
-    """What the method picked, but the limit or the ceiling dropped."""
+    """What the method picked, but the limit or the ceiling dropped, or cut off."""
     request, records = answer.request, answer.trace.retrieval.records
     refined = {(one.document, one.start_char) for one in answer.trace.refined.passages}
     for one in answer.trace.picked.passages:
-        kept = any(
-            one.document == other.document and one.start_char < other.end_char and other.start_char < one.end_char
+        path = records[one.document].path
+        kept = [
+            other
             for other in answer.trace.passages
-        )
+            if one.document == other.document and one.start_char < other.end_char and other.start_char < one.end_char
+        ]
+        if kept and (last := max(other.end_chunk for other in kept)) < one.end_chunk:
+            why = f"was chosen, but its segment was cut at max_chars {request.max_chars or 0:,}"
+            yield NotChosen(path, last, one.end_chunk, one.queries[0], one.score, "over_budget", why)
         if not kept:
             cut = (one.document, one.start_char) in refined
             code, why = "over_limit", f"was chosen, but comes after the limit of {request.limit}"
             if cut or request.limit is None:
                 code, why = "over_budget", f"was chosen, but comes after max_chars {request.max_chars or 0:,}"
-            path = records[one.document].path
             yield NotChosen(path, one.start_chunk, one.end_chunk, one.queries[0], one.score, code, why)
 
 
@@ -130,7 +134,7 @@ def _explain_dsrag(answer: Answer, _: Weighed, query: int, most: int) -> Iterato
     """The best runs of blocks, then the best blocks that lie in none of these."""
     from rse_cli.core.dsrag import DsragSelection
     from rse_cli.core.dsrag_params import DsragParams
-    from rse_cli.pipeline.weighing_named import rank_dsrag_blocks
+    from rse_cli.pipeline.weighing_named import find_length_factors, rank_dsrag_blocks
 
     selection, params = answer.trace.picked.trace, answer.request.params
     if not isinstance(selection, DsragSelection) or not isinstance(params, DsragParams):
@@ -155,7 +159,11 @@ def _explain_dsrag(answer: Answer, _: Weighed, query: int, most: int) -> Iterato
     for rank, at in enumerate(order.tolist()):
         if positions[at] in shown:
             continue
-        score = float(np.exp(-rank / params.decay_rate) * similarity[at] - params.irrelevant_chunk_penalty)
+        if positions[at] >= 0:
+            score = float(selection.values[query][positions[at]])
+        else:
+            score = float(np.exp(-rank / params.decay_rate) * similarity[at] - params.irrelevant_chunk_penalty)
+            score *= find_length_factors(blocks.chars[at : at + 1], params).item()
         skipped = Skipped(
             positions[at],
             positions[at] + 1,

@@ -12,9 +12,10 @@ from rse_cli.core.blocks import Blocks, take_largest
 from rse_cli.core.dsrag import REFERENCE_CHARS, DsragSelection
 from rse_cli.core.dsrag_params import DsragParams
 from rse_cli.core.hits import measure_similarity, rank_lexical, rank_rows
-from rse_cli.core.lexical import Floats, compute_idf, score_bm25, weigh_years
+from rse_cli.core.lexical import Floats, score_bm25
 from rse_cli.core.method_params import AverageParams, TopKParams
-from rse_cli.pipeline import named_methods
+from rse_cli.core.window_words import weigh_terms
+from rse_cli.pipeline.named_methods import DSRAG_HITS, pool_candidates, read_blocks
 from rse_cli.pipeline.query import Answer
 from rse_cli.pipeline.weighing import Numbers, Weighed, rank_values
 from rse_cli.ports import Snapshot
@@ -28,13 +29,13 @@ def weigh_named(snapshot: Snapshot, answer: Answer) -> Weighed:
 def rank_dsrag_blocks(answer: Answer, query: int) -> tuple[Blocks, NDArray[np.int64], Floats]:
     """Return the blocks, the positions of those that `dsrag` was fed in rank order, and every block's similarity."""
     retrieval, params = answer.trace.retrieval, answer.request.params
-    blocks = named_methods._pool(retrieval, query)
+    blocks = pool_candidates(retrieval, query)
     vector = retrieval.queries[query].vector
     if isinstance(params, DsragParams) and params.similarity == "cosine" and vector is not None:
         similarity = measure_similarity(blocks.vectors, vector)
     else:
         similarity = np.clip(take_largest(blocks, answer.trace.scored[query].relevance), 0.0, 1.0)
-    return blocks, np.argsort(-similarity, kind="stable")[: named_methods.DSRAG_HITS], similarity
+    return blocks, np.argsort(-similarity, kind="stable")[:DSRAG_HITS], similarity
 
 
 def look_up_values(selection: DsragSelection, document: int, blocks: NDArray[np.int64]) -> Floats:
@@ -60,6 +61,12 @@ def choose_owners(
     return values[owners, np.arange(len(owners))], owners
 
 
+def find_length_factors(chars: NDArray[np.int64], params: DsragParams) -> Floats:
+    """Return what `dsrag` multiplies the value of a block by for its length."""
+    factors: Floats = np.maximum(chars, REFERENCE_CHARS) / REFERENCE_CHARS
+    return factors if params.chunk_length_adjustment else np.ones(len(chars))
+
+
 def _weigh_dsrag(_: Snapshot, answer: Answer) -> Weighed:
     retrieval, params, selection = answer.trace.retrieval, answer.request.params, answer.trace.picked.trace
     n = len(retrieval.keys)
@@ -79,13 +86,12 @@ def _weigh_dsrag(_: Snapshot, answer: Answer) -> Weighed:
         blocks, order, similarity = rank_dsrag_blocks(answer, query)
         rank = np.full(len(similarity), np.nan)
         rank[order] = np.arange(len(order))
-        lengths = np.maximum(blocks.chars, REFERENCE_CHARS) / REFERENCE_CHARS
         columns = {
             "rank": rank,
             "similarity": np.where(np.isnan(rank), 0.0, similarity),
             "decay": np.exp(-rank / params.decay_rate),
             "penalty": np.full(len(rank), params.irrelevant_chunk_penalty),
-            "length_factor": lengths if params.chunk_length_adjustment else np.ones(len(rank)),
+            "length_factor": find_length_factors(blocks.chars, params),
         }
         counting = _find_counting(blocks, rank)[blocks.of_rows]
         numbers.append({name: column[counting] for name, column in columns.items()} | {"value": each[query]})
@@ -112,7 +118,7 @@ def _weigh_average(snapshot: Snapshot, answer: Answer) -> Weighed:
     heads = np.zeros(n, dtype=np.bool_)
     numbers: list[Numbers] = []
     for query, asked in enumerate(retrieval.queries):
-        blocks = named_methods._pool(retrieval, query)
+        blocks = pool_candidates(retrieval, query)
         heads[blocks.starts] = True
         if asked.vector is None:
             numbers.append({"similarity": np.full(n, np.nan), "value": np.full(n, np.nan)})
@@ -120,8 +126,8 @@ def _weigh_average(snapshot: Snapshot, answer: Answer) -> Weighed:
         similarity = measure_similarity(blocks.vectors, asked.vector)
         columns, worth = {"similarity": similarity}, similarity
         if params.valuation == "composite":
-            idf = _weigh_terms(answer, query)
-            columns["quality"] = measure_quality(named_methods._read_blocks(snapshot, blocks))
+            idf = weigh_terms(retrieval.words[query], retrieval.statistics.n_chunks)
+            columns["quality"] = measure_quality(read_blocks(snapshot, blocks))
             columns["density"] = measure_density(blocks.counts, blocks.chars, idf)
             worth = compose_values(similarity, columns["quality"], columns["density"])
         columns["value"] = weigh_values(worth)
@@ -145,16 +151,15 @@ def _weigh_hits(_: Snapshot, answer: Answer) -> Weighed:
     heads = np.full(n, not by_blocks)
     for query, asked in enumerate(retrieval.queries):
         candidates = retrieval.candidates[query]
-        blocks = named_methods._pool(retrieval, query)
+        blocks = pool_candidates(retrieval, query)
         units = blocks if by_blocks else candidates
         spread = blocks.of_rows if by_blocks else np.arange(n)
         heads[blocks.starts] |= by_blocks
         n_units = len(units.chars)
         similarity = None if asked.vector is None or not n else measure_similarity(units.vectors, asked.vector)
         mean = float(units.n_terms.mean()) if n else 0.0
-        bm25 = score_bm25(
-            units.counts.astype(np.float64), units.n_terms.astype(np.float64), mean, _weigh_terms(answer, query)
-        )
+        idf = weigh_terms(retrieval.words[query], retrieval.statistics.n_chunks)
+        bm25 = score_bm25(units.counts.astype(np.float64), units.n_terms.astype(np.float64), mean, idf)
         retriever = "lexical" if similarity is None else answer.request.retriever
         order, scores = rank_rows(retriever, similarity, bm25)
         rank, score, value = (np.full(n_units, np.nan) for _ in range(3))
@@ -171,11 +176,6 @@ def _weigh_hits(_: Snapshot, answer: Answer) -> Weighed:
         numbers.append({name: column[spread] for name, column in columns.items()})
     values, owners = _take_greatest(np.array([one["value"] for one in numbers]))
     return Weighed(values, heads, owners, tuple(numbers), by_blocks=by_blocks, adds_up=False)
-
-
-def _weigh_terms(answer: Answer, query: int) -> Floats:
-    words, n_chunks = answer.trace.retrieval.words[query], answer.trace.retrieval.statistics.n_chunks
-    return weigh_years(words.terms, compute_idf(words.terms, words.frequencies, n_chunks))
 
 
 def _take_greatest(values: Floats) -> tuple[Floats, NDArray[np.int64]]:
