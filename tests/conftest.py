@@ -17,9 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 # As `rse_cli.__main__` does, and before numpy loads: on a busy machine two threads take ten times as long as one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A law holds or doesn't, however busy the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 SAMPLE = Path(__file__).parent.parent / "sample_docs"
 

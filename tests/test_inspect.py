@@ -383,7 +383,7 @@ def test_the_screen_of_a_small_index(indexed_once: Path, rse: Run) -> None:
     assert lines[-2] == "value = (relevance − penalty) · characters/100; score = sum of its rows − segment_cost/100"
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
 @pytest.mark.parametrize("flags", [[], ["--explain"], ["--all"], ["--compare", "top-k"], ["--chunk", "guide-zh.md#3"]])
 def test_columns_is_the_width_in_a_pipe_too(sample: Path, rse: Run, columns: int, flags: list[str]) -> None:
     done = rse("inspect", *flags, "--documents", "4", "桅杆怎么放倒？", MAST, cwd=sample, env={"COLUMNS": str(columns)})
@@ -484,6 +484,18 @@ def test_a_case_draws_what_is_expected_and_scores_every_method(indexed_once: Pat
     assert "E is what case soap expects" in shown
     rows = [line[:12] for line in shown[shown.index("docs/pump.md") :].split("\n")[1:6]]
     assert rows == ["    A  B  E", "  0 1  1    ", "  1 ┃  ┃  ┃ ", "  2 ┃  ┃    ", "  3    ┃    "]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_at_any_width_recall_precision_and_iou_are_whole(sample: Path, rse: Run, columns: int) -> None:
+    flags = ["--cases", "cases.yaml", "--id", "alarm-at-night", "--compare", "sentence-window"]
+    lines = rse("inspect", *flags, cwd=sample, env={"COLUMNS": str(columns)}).text.split("\n")
+    first = next(at for at, line in enumerate(lines) if " method " in line)
+    scores = rse("inspect", "--json", *flags, cwd=sample).json["compare"]
+
+    for line, score in zip(lines[first + 1 : first + 3], scores, strict=True):
+        assert line.split()[-3:] == [f"{score[name]:.2f}" for name in ("recall", "precision", "iou")]
+        assert len(line) <= columns
 
 
 def test_a_case_that_expects_nothing_has_no_recall(indexed_once: Path, tmp_path: Path, rse: Run) -> None:

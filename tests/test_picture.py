@@ -203,6 +203,14 @@ def test_where_little_room_is_left_the_score_stays() -> None:
     }
 
 
+def test_columns_without_room_are_named_below() -> None:
+    screen = draw(30, explain=True, sheets=make_sheets()[:1])
+
+    assert "rank  c0  rel  pen value" in screen
+    assert "⋮ no room for f0" in screen.split("\n")
+    assert max(map(cell_len, screen.split("\n"))) <= 30
+
+
 def test_terms_are_escaped_and_measured_as_the_text_is() -> None:
     table = Table(["c0"], 1, lambda view, chunk, query: ["泵站", "过滤"])
     lines = render_picture(make_sheets(), Style(60, ASCII, table=table))

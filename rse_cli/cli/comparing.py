@@ -66,13 +66,31 @@ def render_comparison(documents: Sequence[ComparedDocument], width: int, glyphs:
 
 def render_standings(standings: Sequence[Standing], letters: Sequence[str], width: int, glyphs: Glyphs) -> list[Text]:
     """Return the table: segments, characters, documents, share in common with the first; recall, precision, IoU."""
+    tables = [_tabulate(standings, letters, width, glyphs, short=short) for short in (False, True)]
+    # What the methods are compared by goes last.
+    layouts = [(tables[0], "  "), (tables[1], "  "), (tables[1], " ")]
+    layouts += [([row[:4] + row[at:] for row in tables[1]], " ") for at in (5, 6)]
+    for rows, gap in layouts:
+        sizes = [max(Text(cell).cell_len for cell in column) for column in zip(*rows, strict=True)]
+        if sum(sizes) + len(gap) * (len(sizes) - 1) <= width:
+            break
+    lines = [
+        gap.join(pad(cell, size, right=at > 1) for at, (cell, size) in enumerate(zip(row, sizes, strict=True)))
+        for row in rows
+    ]
+    return [Text(fit(line, width, glyphs), "none" if at else "dim") for at, line in enumerate(lines)]
+
+
+def _tabulate(
+    standings: Sequence[Standing], letters: Sequence[str], width: int, glyphs: Glyphs, *, short: bool
+) -> list[list[str]]:
+    """Return the cells of the table, its head first."""
     scored = any(one.score is not None for one in standings)
     head = ["", "method", "segments", "characters", "documents", "in common"]
     head += ["recall", "precision", "IoU"] if scored else []
-    if width < 100 and scored:
-        # Without the words the numbers would not fit.
-        head = ["", "method", "segm", "chars", "docs", "common", "rec", "prec", "IoU"]
-    rows = []
+    if short:
+        head = ["", "method", "segm", "chars", "docs", "common"] + (["rec", "prec", "IoU"] if scored else [])
+    rows = [head]
     for letter, one in zip(letters, standings, strict=True):
         cells = [letter, fit(one.label, max(8, width // 4), glyphs), f"{one.n_segments:,}", f"{one.chars:,}"]
         cells += [f"{one.n_documents:,}", f"{one.in_common:.0%}"]
@@ -80,11 +98,4 @@ def render_standings(standings: Sequence[Standing], letters: Sequence[str], widt
             score = one.score
             cells += [f"{score.recall:.2f}", f"{score.precision:.2f}", f"{score.iou:.2f}"] if score else [""] * 3
         rows.append(cells)
-    sizes = [max(Text(row[at]).cell_len for row in [head, *rows]) for at in range(len(head))]
-
-    def join(cells: Sequence[str]) -> str:
-        return "  ".join(
-            pad(cell, size, right=at > 1) for at, (cell, size) in enumerate(zip(cells, sizes, strict=True))
-        )
-
-    return [Text(fit(join(head), width, glyphs), "dim"), *(Text(fit(join(row), width, glyphs)) for row in rows)]
+    return rows

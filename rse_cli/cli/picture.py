@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 
@@ -70,7 +70,13 @@ class _Layout:
 
 def render_picture(sheets: Sequence[Sheet], style: Style) -> list[Text]:
     """Return the lines of all documents, with a blank line between two; none is wider than the style's width."""
-    layout = _lay_out(sheets, style)
+    layout, no_room = _lay_out(sheets, style), []
+    while style.table is not None and _measure_line(layout, style) > style.width and len(style.table.names) > 1:
+        # From the right but for the last two, relevance and penalty: what is made of the evidence says most.
+        names = list(style.table.names)
+        no_room.insert(0, names.pop(max(len(names) - 3, 1)))
+        style = replace(style, table=replace(style.table, names=names))
+        layout = _lay_out(sheets, style)
     highest = max((_find_highest(sheet) for sheet in sheets), default=0.0)
     lines: list[Text] = []
     for sheet in sheets:
@@ -82,7 +88,17 @@ def render_picture(sheets: Sequence[Sheet], style: Style) -> list[Text]:
         if style.table is not None:
             lines.append(_render_head(layout, style))
         lines += _render_rows(sheet, layout, style)
+    if no_room:
+        said = f"{style.glyphs.fold} no room for {' '.join(no_room)}"
+        lines += [Text(""), Text(fit(said, style.width, style.glyphs), "dim")]
     return lines
+
+
+def _measure_line(layout: _Layout, style: Style) -> int:
+    """Return the cells of a row without its bar and its words."""
+    table = style.table.width if style.table is not None else 0
+    place = layout.place + 1 if layout.place else 0
+    return layout.index + place + table + 1 + layout.number + 1 + layout.lanes
 
 
 def _find_highest(sheet: Sheet) -> float:
