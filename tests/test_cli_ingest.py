@@ -741,5 +741,5 @@ def test_a_first_ingest_killed_before_its_first_batch_leaves_an_index_of_0_files
     assert (query.code, query.stdout) == (1, b"")
     assert query.stderr == (
         "rse: 1 file changed since the index was made (--refresh updates it)\n"
-        "rse: nothing found: no document to choose from\n"
+        "rse: nothing found: the index holds no text\n"
     )

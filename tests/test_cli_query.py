@@ -424,10 +424,59 @@ def test_filters_come_before_ranking(indexed_once: Path, rse: Run, flags: list[s
     assert {one["path"] for one in done.json["segments"]} == expected
 
 
-def test_a_filter_that_no_document_passes_finds_nothing(indexed_once: Path, rse: Run) -> None:
-    done = rse("query", "pump", "--path", "*.zip", cwd=indexed_once)
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["pump", "--path", "*.zip"], ": no indexed file matches --path *.zip"),
+        (["pump", "--type", "zip", "-t", "exe"], ": no indexed file matches --type zip, exe"),
+        (["pump", "--path", "*.md", "--type", "zip"], ": no indexed file matches --type zip"),
+        (["pump", "--path", "*.md", "--type", "txt"], ": no indexed file matches both --path *.md and --type txt"),
+        (["量子力学计算"], ": no word of the query occurs in the index"),
+        (["量子力学计算", "-t", "md"], ": no word of the query occurs in the files that the filters leave"),
+        (["pump", "--min-score", "99"], ": no segment reaches --min-score 99, the best has 1.03"),
+        (
+            ["pump", "--method", "dsrag", "--set", "minimum_value=9"],
+            ": no segment of dsrag reaches minimum_value 9; --set minimum_value=… lowers it",
+        ),
+        (
+            ["zzzz", "--method", "top-k", "--retriever", "lexical"],
+            ": no word of the query occurs in the index",
+        ),
+    ],
+)
+def test_nothing_found_says_what_held_it_back(indexed_once: Path, rse: Run, arguments: list[str], reason: str) -> None:
+    done = rse("query", *arguments, cwd=indexed_once)
 
-    assert (done.code, done.stdout, done.stderr) == (1, b"", "rse: nothing found: no document to choose from\n")
+    assert (done.code, done.stdout, done.stderr) == (1, b"", f"rse: nothing found{reason}\n")
+
+
+def test_a_filter_of_a_settings_file_is_named_by_its_line(indexed: Path, rse: Run) -> None:
+    rse("ingest", cwd=indexed)
+    (indexed / "rse.toml").write_text("[query]\ntype = ['zip']\n")
+
+    done = rse("query", "pump", cwd=indexed)
+
+    assert done.code == 1
+    assert done.stderr.endswith("rse: nothing found: no indexed file matches zip (rse.toml line 2)\n")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "top_k_for_document_selection=99999999999999999999999",
+        "max_length=99999999999999999999999",
+        "overall_max_length_extension=99999999999999999999999",
+        "decay_rate=1e-320",
+        "decay_rate=1e308",
+    ],
+)
+@pytest.mark.parametrize("solver", ["greedy", "exact"])
+def test_dsrag_takes_numbers_beyond_any_index(indexed_once: Path, rse: Run, setting: str, solver: str) -> None:
+    done = rse(
+        "query", "pump", "--method", "dsrag", "--set", setting, "--set", f"solver={solver}", "-l", cwd=indexed_once
+    )
+
+    assert (done.code, done.stdout, done.stderr) == (0, b"docs/pump.md\n", "")
 
 
 def test_set_changes_one_parameter(indexed_once: Path, rse: Run) -> None:
@@ -517,16 +566,28 @@ def test_a_query_of_no_words_finds_nothing(indexed_once: Path, rse: Run) -> None
         (["x", "-l", "--jsonl"], "give one format, not files and jsonl"),
         (["--batch", "f", "--plain"], "--batch prints JSON lines (--jsonl)"),
         (["x", "-0"], "-0 goes with -l"),
-        (["x", "--preset", "best"], "--preset: preset must be precision, balanced or find_all, not 'best'"),
-        (["x", "--max-chars", "0"], "--max-chars: max_chars must be a whole number of at least 1, not 0"),
-        (["x", "--limit", "0"], "--limit: limit must be a whole number of at least 1, not 0"),
-        (["x", "--min-confidence", "2"], "--min-confidence: min_confidence must be a number from 0 to 1, not 2.0"),
-        (["x", "--min-confidence", "nan"], "--min-confidence: min_confidence must be a number from 0 to 1, not nan"),
+        (["x", "--preset", "best"], "--preset must be precision, balanced or find_all, not 'best'"),
+        (["x", "--preset", "balancd"], "--preset must be precision, balanced or find_all, not 'balancd'; did you mean 'balanced'?"),
+        (["x", "--preset", "find-all"], "--preset must be precision, balanced or find_all, not 'find-all'; did you mean 'find_all'?"),
+        (["x", "--retriever", "lexica"], "--retriever must be dense, lexical or hybrid, not 'lexica'; did you mean 'lexical'?"),
+        (["x", "--format", "jsn"], "--format takes text, json, jsonl, plain, files, context, not 'jsn'; did you mean 'json'?"),
+        (["x", "--return", "pageimages"], "--return takes text, page-images, dynamic, not 'pageimages'; did you mean 'page-images'?"),
+        (["x", "--answer"], "--answer needs a language model: name it with --llm"),
+        (["x", "--min-score", "nan"], "--min-score must be a finite number, not nan"),
+        (["x", "--min-score", "1e400", "--mmr", "nan"], "--mmr must lie in [0, 1], not nan; --min-score must be a finite number, not inf"),
+        (["x", "--max-chars", "0"], "--max-chars must be a whole number of at least 1, not 0"),
+        (["x", "--limit", "0"], "--limit must be a whole number of at least 1, not 0"),
+        (["x", "--min-confidence", "2"], "--min-confidence must be a number from 0 to 1, not 2.0"),
+        (["x", "--min-confidence", "nan"], "--min-confidence must be a number from 0 to 1, not nan"),
         (["x", "--set", "segment_cots=1"], "--set: the method rse has no parameter 'segment_cots'; did you mean 'segment_cost'?"),
         (["x", "--set", "segment_cost"], "--set takes key=value, not 'segment_cost'"),
         (["x", "--set", "segment_cost=many"], "--set: segment_cost must be a number, not 'many'"),
         (["x", "--set", "segment_cost=-1"], "segment_cost must be a finite number of at least 0, not -1.0"),
         (["x", "--set", "irrelevant_chunk_penalty=2"], "irrelevant_chunk_penalty must be at most 1, not 2.0"),
+        (["x", "--set", "segment_cost=1e308"], "segment_cost must be at most 1,000,000, not 1e+308"),
+        (["x", "--set", "weight_c0=1e7"], "weight_c0 must be at most 1,000,000, not 10000000.0"),
+        (["x", "--method", "dsrag", "--set", "decay_rate=0"], "decay_rate must be above 0, not 0"),
+        (["x", "--method", "parent", "--set", "window=3"], "--set: the method parent has no parameter 'window'; it belongs to sentence-window, window-parent"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_line(indexed_once: Path, rse: Run, arguments: list[str], reason: str) -> None:

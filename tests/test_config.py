@@ -216,7 +216,7 @@ def test_a_flood_of_faults_stays_readable(home: Home) -> None:
 def test_faults_of_flags_alone_are_wrong_use(home: Home) -> None:
     faults = home.find_faults(UsageError, limit=0, set=["weight_c00=1", "max_chars", "max_chars=x"])
     assert faults == [
-        "--limit: limit must be a whole number of at least 1, not 0",
+        "--limit must be a whole number of at least 1, not 0",
         "--set: the method rse has no parameter 'weight_c00'",
         "did you mean 'weight_c0'?",
         "--set takes key=value, not 'max_chars'",

@@ -102,6 +102,22 @@ def test_sentence_window_adds_the_sentences_around_a_hit(store: FakeStore) -> No
     assert len(outer.text) > len(inner.text)
 
 
+@pytest.mark.parametrize(("window", "found"), [(0, [15]), (1, [14, 15, 16]), (5, list(range(10, 21)))])
+def test_sentence_window_holds_whole_sentences_however_long_they_are(window: int, found: list[int]) -> None:
+    sentences = [
+        f"Clause {at} says that " + f"the lessee of lot {at} shall keep the premises, " * 25 + "always. "
+        for at in range(30)
+    ]
+    sentences[15] = sentences[15].replace("always", "xylophone")
+    store = build({"lease.txt": "".join(sentences)})
+
+    (segment,) = ask(
+        store, "xylophone", method="sentence-window", retriever="lexical", set={"k": 1, "window": window}
+    ).segments
+
+    assert segment.text == "".join(sentences[at] for at in found)
+
+
 def test_parent_returns_the_section_of_the_hit(store: FakeStore) -> None:
     (segment,) = ask(store, "the gear", method="parent", retriever="lexical", set={"k": 1}).segments
     section = FILES["manual.md"][segment.start_char : segment.end_char]

@@ -10,9 +10,10 @@ from typing import Any
 
 from rse_cli.adapters.cases import scan_cases
 from rse_cli.cli.checked import Checked, describe_check_json
+from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.limits import check_limits, make_gates, parse_drops
 from rse_cli.cli.output import dump_json, make_visible_line, name_count, say, write_bytes, write_result
-from rse_cli.cli.requesting import Plan, Refining, plan_paths, plan_requests
+from rse_cli.cli.requesting import Plan, Refining, plan_requests
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_drops, match_cases
@@ -82,7 +83,7 @@ def run_check(flags: CheckFlags) -> int:
     check_limits(gates, drops, cases)
     _mention_doubts(index, snapshot, flags.cases)
     queries = _encode(cases, index)
-    paths = plan_paths(settings)(snapshot)
+    paths = read_filters(settings).choose_paths(snapshot)
     with _watch(len(cases)) as advance:
         results = []
         for result in check_cases(snapshot, cases, queries, lambda asked: plan.make_request(asked, paths)):

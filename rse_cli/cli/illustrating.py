@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rse_cli.cli.output import say
+from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import ReadError, UsageError
 from rse_cli.pipeline.query import Answer, Segment
 
@@ -62,6 +63,6 @@ def check_return(kind: str, folder: str | None) -> None:
         Saying what is missing.
     """
     if kind not in RETURNS:
-        raise UsageError(f"--return takes {', '.join(RETURNS)}, not {kind!r}")
+        raise UsageError(f"--return takes {', '.join(RETURNS)}, not {kind!r}{suggest_name(kind, RETURNS)}")
     if (kind == "text") != (folder is None):
         raise UsageError("--return page-images and dynamic go with --images DIR")

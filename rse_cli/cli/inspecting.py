@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.cli.asking import Asked, read_asked
+from rse_cli.cli.filtering import Filters, read_filters
 from rse_cli.cli.output import dump_json, say, write_bytes
-from rse_cli.cli.requesting import Plan, Refining, plan_paths, plan_requests
+from rse_cli.cli.requesting import Plan, Refining, plan_requests
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.config import Settings
 from rse_cli.core.cases import ResolvedCase
@@ -74,6 +75,8 @@ class Inspected:
         The model of the index.
     root : Path
         What paths are relative to.
+    filters : Filters
+        That chose the documents.
     """
 
     snapshot: Snapshot
@@ -82,6 +85,7 @@ class Inspected:
     case: ResolvedCase | None
     model: str
     root: Path
+    filters: Filters
 
     @property
     def answer(self) -> Answer:
@@ -117,9 +121,9 @@ def run_inspect(flags: InspectFlags) -> int:
 
         print_inspection(inspected, flags)
     if not inspected.answer.segments:
-        from rse_cli.cli.render import describe_miss
+        from rse_cli.cli.misses import describe_miss
 
-        say(f"rse: {describe_miss(inspected.answer)}")
+        say(f"rse: {describe_miss(inspected.answer, inspected.filters, inspected.snapshot)}")
     return 0 if inspected.answer.segments else 1
 
 
@@ -156,10 +160,10 @@ def _ask(index: Index, flags: InspectFlags) -> Inspected:
     asked = read_asked(flags.texts, None)[0] if case is None else Asked(case.case.queries, case.case.id)
     settings = read_settings(index.root, flags.settings)
     plans = [plan_requests(settings, Refining()), *(_plan_contender(settings, one) for one in flags.compare)]
-    list_paths = plan_paths(settings)
+    filters = read_filters(settings)
     queries = _encode(asked, index)
     snapshot = index.store.snapshot()
-    paths = list_paths(snapshot)
+    paths = filters.choose_paths(snapshot)
     if case is not None:
         from rse_cli.pipeline.expectations import resolve_cases
 
@@ -170,7 +174,7 @@ def _ask(index: Index, flags: InspectFlags) -> Inspected:
     from rse_cli.cli.sources import mention_changes
 
     mention_changes(index, snapshot, "rse ingest")
-    return Inspected(snapshot, asked, tuple(contenders), case, index.manifest.model.name, index.root)
+    return Inspected(snapshot, asked, tuple(contenders), case, index.manifest.model.name, index.root, filters)
 
 
 def _read_case(flags: InspectFlags) -> ResolvedCase | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rse_cli.cli.asking import Asked
 from rse_cli.cli.output import dump_json, has_colour, is_terminal, make_visible_line, say, write_bytes, write_result
+from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Answer
 
@@ -80,7 +81,7 @@ def choose_format(named: str | None, switches: Mapping[str, bool], is_batch: boo
         If it is unknown, or there are several.
     """
     if named is not None and named not in FORMATS:
-        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {named!r}")
+        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {named!r}{suggest_name(named, FORMATS)}")
     chosen = {name for name, given in switches.items() if given} | ({named} if named else set())
     if len(chosen) > 1:
         raise UsageError(f"give one format, not {' and '.join(sorted(chosen))}")
@@ -102,6 +103,7 @@ def describe_answer_json(shown: Shown) -> dict[str, Any]:
         "model": shown.model,
         "truncated": any(query.truncated for query in answer.request.queries),
         "confidence": round(answer.confidence, 6),
+        "confidences": [round(one.confidence, 6) for one in answer.trace.scored],
         "segments": [
             asdict(segment) | {"score": round(segment.score, 9), "images": list(pictures)}
             for segment, pictures in zip(answer.segments, images, strict=True)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.cli.asking import Asked, read_asked
+from rse_cli.cli.filtering import Filters, read_filters
 from rse_cli.cli.output import say
 from rse_cli.cli.printing import Output, Shown, print_answers
-from rse_cli.cli.requesting import Refining, describe_fallback, plan_paths, plan_requests
+from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.errors import AnswerError, UsageError
 from rse_cli.pipeline.query import Answer, answer_request
@@ -74,10 +75,10 @@ def run_query(flags: QueryFlags) -> int:
     index = _open_fresh(flags)
     settings = read_settings(index.root, flags.settings)
     plan = plan_requests(settings, flags.refining)
-    list_paths = plan_paths(settings)
+    filters = read_filters(settings)
     queries, count_tokens = _encode(asked, index, keep=flags.answer or flags.output.format == "context")
     snapshot = index.store.snapshot()
-    paths = list_paths(snapshot)
+    paths = filters.choose_paths(snapshot)
     answers = [
         answer_request(snapshot, plan.make_request(one, paths if any(query.text for query in one) else ()))
         for one in queries
@@ -91,7 +92,7 @@ def run_query(flags: QueryFlags) -> int:
         Shown(one, answer, plan.method, plan.preset, model, _illustrate(answer, index, flags))
         for one, answer in zip(asked, answers, strict=True)
     ]
-    _explain(answers, flags)
+    _explain(answers, flags, filters, snapshot)
     _print(shown, flags, count_tokens)
     return 0 if any(answer.segments for answer in answers) else 1
 
@@ -108,6 +109,8 @@ def _check_flags(flags: QueryFlags) -> None:
         faults.append("-0 goes with -l")
     if flags.answer and (flags.batch is not None or flags.output.format not in ("text", "json", "context")):
         faults.append("--answer goes with one question, as text or --json")
+    if flags.answer and not flags.llm:
+        faults.append("--answer needs a language model: name it with --llm")
     if flags.llm is not None and not flags.answer:
         faults.append("--llm goes with --answer")
     if faults:
@@ -152,14 +155,14 @@ def _illustrate(answer: Answer, index: Index, flags: QueryFlags) -> list[list[st
     return render_answer(answer, index.root, flags.returns, Path(flags.images))
 
 
-def _explain(answers: Sequence[Answer], flags: QueryFlags) -> None:
+def _explain(answers: Sequence[Answer], flags: QueryFlags, filters: Filters, snapshot: Snapshot) -> None:
     """Say on stderr why nothing was found, and that a floor was lowered."""
     if any(answer.trace.refined.fell_back for answer in answers) and flags.refining.min_score is not None:
         say(f"rse: {describe_fallback(flags.refining.min_score)}")
     if flags.batch is None and not answers[0].segments:
-        from rse_cli.cli.render import describe_miss
+        from rse_cli.cli.misses import describe_miss
 
-        say(f"rse: {describe_miss(answers[0])}")
+        say(f"rse: {describe_miss(answers[0], filters, snapshot)}")
 
 
 def _print(shown: Sequence[Shown], flags: QueryFlags, count_tokens: Callable[[str], int] | None) -> None:

@@ -59,19 +59,6 @@ def render_methods() -> str:
     return "\n".join(lines[:-1]) + "\n"
 
 
-def describe_miss(answer: Answer) -> str:
-    """Return the line that says why nothing was found, with the nearest miss."""
-    miss = answer.nearest_miss
-    if miss is None:
-        return "nothing found: no document to choose from"
-    words = " ".join(make_visible_line(miss.text[:200]).replace("␊", " ").split())
-    quote = words if len(words) <= 60 else words[:59].rstrip() + "…"
-    return (
-        f"nothing found (confidence {answer.confidence:.2f}); nearest miss: {locate_segment(miss)} “{quote}”; "
-        "--min-confidence 0 shows it"
-    )
-
-
 def measure_width() -> int:
     """Return the terminal's width in cells, ``COLUMNS`` first, 80 where there is none."""
     return max(40, shutil.get_terminal_size((80, 24)).columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.refinement import Refinement
 from rse_cli.pipeline.retrieval import Query
-from rse_cli.ports import Reranker, Snapshot
+from rse_cli.ports import Reranker
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,8 @@ def make_refinement(settings: Settings, refining: Refining, method: str) -> Refi
     faults = []
     if refining.mmr is not None and not 0 <= refining.mmr <= 1:
         faults.append(f"--mmr must lie in [0, 1], not {refining.mmr}")
+    if refining.min_score is not None and not math.isfinite(refining.min_score):
+        faults.append(f"--min-score must be a finite number, not {refining.min_score}")
     if refining.no_fallback and refining.min_score is None:
         faults.append("--no-fallback goes with --min-score")
     if faults:
@@ -141,23 +144,6 @@ def make_refinement(settings: Settings, refining: Refining, method: str) -> Refi
         mmr=refining.mmr,
         limit=settings.query["limit"],
     )
-
-
-def plan_paths(settings: Settings) -> Callable[[Snapshot], tuple[str, ...] | None]:
-    """Check the globs and endings of ``[query]``, and return what lists an index's documents that pass; None for all.
-
-    Raises
-    ------
-    UsageError
-        If a glob or an ending can't be used.
-    """
-    globs, types = settings.query["path"], settings.query["type"]
-    passes = compile_path_filter(globs, types)
-
-    def list_paths(snapshot: Snapshot) -> tuple[str, ...] | None:
-        return tuple(one.path for one in snapshot.files() if passes(one.path)) if globs or types else None
-
-    return list_paths
 
 
 def describe_fallback(min_score: float) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.cases import scan_cases
+from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.output import make_visible_line, say
-from rse_cli.cli.requesting import Plan, Refining, plan_paths, plan_requests
+from rse_cli.cli.requesting import Plan, Refining, plan_requests
 from rse_cli.cli.tuning_goals import Goals, read_goals
 from rse_cli.cli.tuning_progress import watch_cases, watch_search
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
@@ -206,7 +207,7 @@ def _prepare(
     queries = encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
     del encoder
     snapshot = index.store.snapshot()
-    request = plan.make_request((), plan_paths(plan.settings)(snapshot))
+    request = plan.make_request((), read_filters(plan.settings).choose_paths(snapshot))
     builder = CacheBuilder(snapshot, request, methods, plan.settings.query["max_chars"])
     with watch_cases(len(cases)) as advance:
         cache = builder.build(cases, queries, advance)

@@ -26,6 +26,8 @@ class Kind:
         The same for a text.
     merge : bool
         Whether a stronger value is added to a weaker one, name by name, instead of taking its place.
+    names : tuple of str
+        What a choice is between.
 
     `read` and `parse` raise `ValueError` for what they don't expect.
     """
@@ -34,6 +36,7 @@ class Kind:
     read: Callable[[Any], Any]
     parse: Callable[[str], Any]
     merge: bool = False
+    names: tuple[str, ...] = ()
 
 
 def make_whole(least: int | None = None) -> Kind:
@@ -70,7 +73,7 @@ def make_choice(*names: str) -> Kind:
             raise ValueError(value)
         return str(value)
 
-    return Kind(f"{', '.join(names[:-1])} or {names[-1]}", read, read)
+    return Kind(f"{', '.join(names[:-1])} or {names[-1]}", read, read, names=names)
 
 
 def _read_text(value: Any) -> str:

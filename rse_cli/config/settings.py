@@ -6,7 +6,6 @@ project's file can't choose a model from outside the project unless the user has
 
 from __future__ import annotations
 
-import difflib
 import os
 import reprlib
 import shlex
@@ -29,6 +28,7 @@ from rse_cli.config.kinds import (
     make_number,
     make_whole,
 )
+from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import ConfigError, UsageError
 
 PROJECT_FILE = "rse.toml"
@@ -139,7 +139,10 @@ class _Collected:
             weaker = self.get(section, key)[0]
             self.values[section, key] = (weaker | taken if kind.merge else taken), source
         except ValueError:
-            self.faults.append(f"{source}: {key} must be {kind.expects}, not {reprlib.repr(value)}")
+            hint = suggest_name(value, kind.names)
+            # A flag says its key already.
+            named = source if source.startswith("--") and source != "--set" else f"{source}: {key}"
+            self.faults.append(f"{named} must be {kind.expects}, not {reprlib.repr(value)}{hint}")
 
 
 def load_settings(
@@ -280,11 +283,8 @@ def _explain_unknown(keys: Mapping[str, Mapping[str, Key]], name: str, is_sectio
 
 def _suggest(name: str, known: Iterable[str]) -> str:
     """Name the nearest known spelling, if one is near."""
-    spellings = {key.replace("-", "_"): key for key in known}
-    near = difflib.get_close_matches(name.replace("-", "_").lower(), spellings, 1)
-    if near:
-        return f"; did you mean {spellings[near[0]]!r}?"
-    return f"; known are {', '.join(sorted(known))}" if spellings else ""
+    names = sorted(known)
+    return suggest_name(name, names) or (f"; known are {', '.join(names)}" if names else "")
 
 
 def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -155,7 +155,7 @@ def _read_hits(hits: Sequence[RankedHit]) -> _Hits:
 
 def _choose_documents(queries: Sequence[_Hits], top_k: int) -> tuple[str, ...]:
     """Return the documents of each query's first `top_k` hits, in order of first appearance."""
-    return tuple(dict.fromkeys(document for hits in queries for document in islice(hits.documents, top_k)))
+    return tuple(dict.fromkeys(document for hits in queries for document in hits.documents[:top_k]))
 
 
 def _value_chunks(hits: _Hits, owner: Positions, firsts: Positions, n_chunks: int, params: DsragParams) -> Floats:
@@ -165,7 +165,9 @@ def _value_chunks(hits: _Hits, owner: Positions, firsts: Positions, n_chunks: in
     wasn't hit has similarity 0 and length 0. Of a chunk hit twice the later hit counts: NumPy assigns in order.
     """
     ranks = np.arange(len(owner))
-    worth = np.exp(-ranks / params.decay_rate) * hits.similarities - params.irrelevant_chunk_penalty
+    with np.errstate(over="ignore"):  # a decay of next to nothing: −∞ is what it comes to, and exp(−∞) is 0
+        decay = np.exp(-ranks / params.decay_rate)
+    worth = decay * hits.similarities - params.irrelevant_chunk_penalty
     if params.chunk_length_adjustment:
         worth *= np.maximum(hits.lengths, REFERENCE_CHARS) / REFERENCE_CHARS
     values = np.full(n_chunks, -params.irrelevant_chunk_penalty)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import UsageError
 
 
@@ -142,14 +142,12 @@ def choose_dsrag_params(preset: str, overrides: Mapping[str, Any]) -> DsragParam
     4
     """
     if preset not in DSRAG_PRESETS:
-        raise UsageError(f"unknown preset {preset!r}: use {', '.join(DSRAG_PRESETS)}")
+        names = ", ".join(DSRAG_PRESETS)
+        raise UsageError(f"unknown preset {preset!r}: use {names}{suggest_name(preset, DSRAG_PRESETS)}")
     known, faults, values = list_dsrag_parameters(), [], {}
     for name, value in overrides.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            faults.append(
-                f"unknown parameter {name!r} of method dsrag" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
+            faults.append(f"unknown parameter {name!r} of method dsrag{suggest_name(name, known)}")
             continue
         try:
             values[name] = _READERS[known[name]](value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from rse_cli.core.method_params import (
     WindowParentParams,
 )
 from rse_cli.core.params import PRESETS, RseParams
+from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import UsageError
 
 MethodParams: TypeAlias = (
@@ -181,17 +181,16 @@ def choose_method_params(method: str, preset: str | None, overrides: Mapping[str
 
 def _choose_base(method: str, preset: str | None) -> MethodParams:
     if method not in METHODS:
-        near = difflib.get_close_matches(method, METHODS, 1)
-        raise UsageError(
-            f"unknown method {method!r}" + (f"; did you mean {near[0]!r}?" if near else f": use {', '.join(METHODS)}")
-        )
+        hint = suggest_name(method, METHODS) or f": use {', '.join(METHODS)}"
+        raise UsageError(f"unknown method {method!r}{hint}")
     presets = METHODS[method].presets
     if not presets:
         if preset is not None:
             raise UsageError(f"the method {method} has no presets; leave --preset out, or change it with --set")
         return METHODS[method].params()
     if (preset or DEFAULT_PRESET) not in presets:
-        raise UsageError(f"unknown preset {preset!r} of method {method}: use {', '.join(presets)}")
+        hint = suggest_name(preset, presets)
+        raise UsageError(f"unknown preset {preset!r} of method {method}: use {', '.join(presets)}{hint}")
     return presets[preset or DEFAULT_PRESET]
 
 
@@ -200,10 +199,8 @@ def _name_owner(name: str, known: Mapping[str, type]) -> str:
     owners = [method for method, one in METHODS.items() if name in {each.name for each in fields(one.params)}]
     if owners:
         return f"; it belongs to {', '.join(owners)}"
-    near = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(
-        name, {each.name for one in METHODS.values() for each in fields(one.params)}, 1
-    )
-    return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+    everywhere = sorted({each.name for one in METHODS.values() for each in fields(one.params)})
+    return suggest_name(name, known) or suggest_name(name, everywhere) or f"; it has {', '.join(known)}"
 
 
 def _read_whole(value: Any) -> int:

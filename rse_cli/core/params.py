@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import UsageError
 
 _SHARES = ("irrelevant_chunk_penalty", "table_share")
+_MOST = 1_000_000  # of weights, and of a segment's cost: more than decides everything, and sums stay far from overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,12 @@ class RseParams:
     def __post_init__(self) -> None:
         faults = []
         for name, value in asdict(self).items():
-            least, most = (1 if name == "max_chars" else 0), (1 if name in _SHARES else math.inf)
+            least = 1 if name == "max_chars" else 0
+            most = 1 if name in _SHARES else math.inf if name == "max_chars" else _MOST
             if not (math.isfinite(value) and value >= least):
                 faults.append(f"{name} must be a finite number of at least {least}, not {value}")
             elif value > most:
-                faults.append(f"{name} must be at most {most}, not {value}")
+                faults.append(f"{name} must be at most {most:,}, not {value}")
         if faults:
             raise UsageError("; ".join(faults))
 
@@ -119,14 +121,11 @@ def choose_params(preset: str, overrides: Mapping[str, Any]) -> RseParams:
     900
     """
     if preset not in PRESETS:
-        raise UsageError(f"unknown preset {preset!r}: use {', '.join(PRESETS)}")
+        raise UsageError(f"unknown preset {preset!r}: use {', '.join(PRESETS)}{suggest_name(preset, PRESETS)}")
     known, faults, values = list_parameters(), [], {}
     for name, value in overrides.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            faults.append(
-                f"unknown parameter {name!r} of method rse" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
+            faults.append(f"unknown parameter {name!r} of method rse{suggest_name(name, known)}")
             continue
         try:
             values[name] = _convert(value, known[name])

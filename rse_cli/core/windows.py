@@ -64,6 +64,11 @@ class _Stretch:
         last = bisect_left(self.bounds, end_char)
         return self.chunks[0].ord + first, self.chunks[0].ord + last
 
+    def number_sentences(self, ord_: int) -> tuple[int, int]:
+        """The sentences, half-open, that a chunk touches."""
+        at = ord_ - self.chunks[0].ord
+        return bisect_right(self.sentences, self.bounds[at]) - 1, bisect_left(self.sentences, self.bounds[at + 1])
+
 
 def _find_stretch(chunks: Sequence[Chunk], ord_: int) -> _Stretch:
     """Return the stretch of adjacent chunks around chunk `ord_`."""
@@ -143,12 +148,40 @@ def widen_hits(
 
 
 def _widen_hit(hit: Hit, stretch: _Stretch, window: int, query: int) -> Passage:
-    at = hit.ord - stretch.chunks[0].ord
-    first = bisect_right(stretch.sentences, stretch.bounds[at]) - 1
-    last = bisect_left(stretch.sentences, stretch.bounds[at + 1])
+    first, last = stretch.number_sentences(hit.ord)
     start = stretch.sentences[max(first - window, 0)]
     end = stretch.sentences[min(last + window, len(stretch.sentences) - 1)]
     return Passage(hit.document, *stretch.cover(start, end), start, end, hit.score, (query,), hit.ord)
+
+
+def find_narrow_hits(
+    hits: Sequence[Hit], chunks: Mapping[int, Sequence[Chunk]], window: int, n_chunks: Mapping[int, int]
+) -> list[Hit]:
+    """Return the hits around which too few chunks are given: their outermost sentences may go on beyond these.
+
+    Parameters
+    ----------
+    hits, chunks, window
+        As for `widen_hits`.
+    n_chunks : mapping of int to int
+        Per document, how many chunks it has.
+
+    Examples
+    --------
+    >>> chunks = {7: [Chunk(1, 10, 19, "and two. "), Chunk(2, 19, 25, "Three.")]}
+    >>> find_narrow_hits([Hit(7, 2, 0.8)], chunks, 0, {7: 3}), find_narrow_hits([Hit(7, 2, 0.8)], chunks, 1, {7: 3})
+    ([], [Hit(document=7, ord=2, score=0.8)])
+    """
+    stretches = _find_stretches([(hit.document, hit.ord) for hit in hits], chunks)
+    narrow = []
+    for hit, stretch in zip(hits, stretches, strict=True):
+        first, last = stretch.number_sentences(hit.ord)
+        cut_before = first - window < 1 and stretch.chunks[0].ord > 0
+        # That the stretch ends with a sentence, only the chunk after it can tell.
+        cut_after = last + window > len(stretch.sentences) - 2 and stretch.chunks[-1].ord + 1 < n_chunks[hit.document]
+        if cut_before or cut_after:
+            narrow.append(hit)
+    return narrow
 
 
 def join_overlaps(passages: Sequence[Passage]) -> list[Passage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,13 +24,14 @@ from rse_cli.core.method_params import (
 )
 from rse_cli.core.models import Chunk, Passage
 from rse_cli.core.parents import mix_window_parent, vote_parents
-from rse_cli.core.windows import join_overlaps, settle_ends, widen_hits
+from rse_cli.core.windows import find_narrow_hits, join_overlaps, settle_ends, widen_hits
 from rse_cli.pipeline.retrieval import Retrieval
 from rse_cli.pipeline.scoring import RERANKED
 from rse_cli.pipeline.selecting import Material, Picked
 from rse_cli.ports import KEY_BITS, Snapshot, make_key
 
 DSRAG_HITS = 200  # blocks that dsRAG is fed per query, as published
+LONG_SENTENCE = 8  # chunks, some 1,500 characters on average: a clause of a contract; a longer one is no prose
 
 
 def select_by_dsrag(material: Material, params: DsragParams) -> Picked:
@@ -233,17 +234,28 @@ def _find_hits(material: Material, query: int, most: int) -> list[Hit]:
     return take_hits(ranked, candidates.documents, candidates.ords, most)
 
 
-def _fetch_around(material: Material, hits: Sequence[Hit], around: int) -> dict[int, list[Chunk]]:
-    """Return the chunks around hits by document; a sentence is at least a part of a chunk, mostly less."""
-    keys = [
+def _fetch_around(material: Material, hits: Sequence[Hit], window: int) -> dict[int, list[Chunk]]:
+    """Return the chunks around hits by document, enough for `window` sentences on either side.
+
+    A chunk mostly ends with a sentence; where sentences go on over several chunks, more are fetched.
+    """
+    n_chunks = {hit.document: material.retrieval.records[hit.document].n_chunks for hit in hits}
+    keys = _list_around(hits, window + 1, n_chunks)
+    chunks = _group(material.snapshot, keys)
+    narrow = find_narrow_hits(hits, chunks, window, n_chunks)
+    if narrow:
+        keys += _list_around(narrow, (window + 1) * LONG_SENTENCE, n_chunks)
+        chunks = _group(material.snapshot, keys)
+    return chunks
+
+
+def _list_around(hits: Sequence[Hit], around: int, n_chunks: Mapping[int, int]) -> list[int]:
+    """Return the keys of hits and of `around` chunks on either side, as far as the documents go."""
+    return [
         make_key(hit.document, ord_)
         for hit in hits
-        for ord_ in range(
-            max(0, hit.ord - around - 1),
-            min(material.retrieval.records[hit.document].n_chunks, hit.ord + around + 2),
-        )
+        for ord_ in range(max(0, hit.ord - around), min(n_chunks[hit.document], hit.ord + around + 1))
     ]
-    return _group(material.snapshot, keys)
 
 
 def _fetch_whole(material: Material, hits: Sequence[Hit]) -> dict[int, list[Chunk]]:

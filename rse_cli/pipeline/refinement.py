@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rse_cli.core.models import Chunk, Passage
@@ -66,11 +66,24 @@ class Refinement:
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """Passages after refinement, the steps that were taken, and whether the floor of scores was lowered."""
+    """Passages after refinement, and how they came about.
+
+    Parameters
+    ----------
+    passages : tuple of Passage
+        In their last order.
+    steps : tuple of str
+        That were taken.
+    fell_back : bool
+        Whether the floor of scores was lowered.
+    best_refused : float or None
+        The best score where the floor left nothing.
+    """
 
     passages: tuple[Passage, ...]
     steps: tuple[str, ...]
     fell_back: bool = False
+    best_refused: float | None = None
 
 
 def refine_passages(
@@ -115,25 +128,26 @@ def refine_passages(
 
         now = drop_duplicates(now, _read_texts(now, chunks), tables=find_tables(now, chunks))
         steps.append("dedupe")
-    now, fell_back = _rescore(now, chunks, paths, refinement, model_scores, weigh_source, steps)
+    rescored = _rescore(Refined(now, ()), chunks, paths, refinement, model_scores, weigh_source, steps)
+    now = rescored.passages
     if refinement.limit is not None:
         now = limit_passages(now, refinement.limit)
         steps.append("limit")
-    return Refined(now, tuple(steps), fell_back)
+    return replace(rescored, passages=now, steps=tuple(steps))
 
 
 def _rescore(
-    passages: tuple[Passage, ...],
+    refined: Refined,
     chunks: Mapping[tuple[int, int], Chunk],
     paths: Mapping[int, str],
     refinement: Refinement,
     model_scores: Callable[[Sequence[Passage]], list[float]],
     weigh_source: Callable[[str], float],
     steps: list[str],
-) -> tuple[tuple[Passage, ...], bool]:
-    now, fell_back = passages, False
+) -> Refined:
     if refinement.composite is None and refinement.min_score is None and refinement.mmr is None:
-        return now, fell_back
+        return refined
+    now, fell_back, best_refused = refined.passages, False, None
     from rse_cli.core.ranking import keep_by_score, order_by_mmr, order_passages, score_composite
 
     if refinement.composite is not None and now:
@@ -142,12 +156,14 @@ def _rescore(
         now = order_passages(score_composite(now, model_scores(now), bases, sources, refinement.composite), paths)
         steps.append("composite")
     if refinement.min_score is not None:
-        now, fell_back = keep_by_score(now, refinement.min_score, refinement.fallback)
+        kept, fell_back = keep_by_score(now, refinement.min_score, refinement.fallback)
+        best_refused = None if kept else max((one.score for one in now), default=None)
+        now = kept
         steps.append("min_score")
     if refinement.mmr is not None:
         now = order_by_mmr(now, _read_texts(now, chunks), refinement.mmr)
         steps.append("mmr")
-    return now, fell_back
+    return Refined(now, (), fell_back, best_refused)
 
 
 def fit_passages(
