@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from rse_cli.core.methods import METHODS
 from rse_cli.core.params import PRESETS
 from tests.conftest import LAMP, PUMP, Run
 
@@ -45,7 +46,8 @@ def test_segments_are_apart_by_a_blank_line(indexed_once: Path, rse: Run) -> Non
     done = rse("query", "frost", "lens of the lighthouse", cwd=indexed_once)
 
     assert done.text == (
-        "docs/pump.md:7-13  Storage  2.49\n"
+        "docs/pump.md:7-13  Pump manual › Storage  2.49\n"
+        "  Summary: Clean the filter of the pump every spring with warm water, and let it dry in the shade b…\n"
         "  ## Storage\n"
         "\n"
         "  Drain the pump before the first frost. Keep it dry, above freezing, and away from rats.\n"
@@ -81,7 +83,7 @@ def test_on_a_terminal_it_is_coloured_marked_wrapped_and_summed_up(indexed_once:
         "1 segment · 269 characters · confidence 1.00 · rse/balanced\n"
     )
     section = rse_terminal("query", "frost", "--preset", "precision", cwd=indexed_once).text.split("\n")[0]
-    assert section == "\x1b[1;35mdocs/pump.md:7-9\x1b[0m\x1b[36m  Storage\x1b[0m\x1b[2m  2.12\x1b[0m"
+    assert section == "\x1b[1;35mdocs/pump.md:7-9\x1b[0m\x1b[36m  Pump manual › Storage\x1b[0m\x1b[2m  2.12\x1b[0m"
 
 
 def test_no_color_leaves_the_wrapping(indexed_once: Path, rse_terminal: Run) -> None:
@@ -183,8 +185,11 @@ def test_plain_and_the_view_name_pages_where_there_are_no_lines(sample: Path, rs
     view = rse("query", "setting up a lithium battery", *flags, cwd=sample).text.split("\n")
     plain = rse("query", "setting up a lithium battery", "--plain", *flags, cwd=sample).text.split("\n")
 
-    assert view[0].startswith("manual.pdf p. 5-6  7 The TC-4 controller › 7.1 Setting up a lithium battery  ")
-    assert view[1] == "  7.1 Setting up a lithium battery"
+    assert view[0].startswith(
+        "manual.pdf p. 5-6  Dunlin 3: product manual › 7 The TC-4 controller › 7.1 Setting up a lithium battery  "
+    )
+    assert view[1].startswith("  Summary: Read chapters 1 and 6 before anybody touches the mast. ")
+    assert view[2] == "  7.1 Setting up a lithium battery"
     assert plain[0] == "manual.pdf:p5-6: 7.1 Setting up a lithium battery"
 
 
@@ -772,3 +777,146 @@ def test_every_text_is_the_slice_of_its_file_and_its_lines_hold_it(sample: Path,
             checked.add(Path(segment["path"]).suffix)
 
     assert checked >= set(suffixes)
+
+
+# What a reader of the text alone can't know
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory, rse_process: Run) -> Path:
+    """One long table in each of four formats; the rows asked for are far below the names of the columns."""
+    folder = tmp_path_factory.mktemp("tables")
+    names = [
+        first + last for first in ("Al", "Bren", "Cor", "Dun", "El", "Far") for last in ("ston", "wick", "ford", "by")
+    ]
+    rows = [(name, 13 * at % 97 + 3, 7 * at % 31 + 1) for at, name in enumerate(names)]
+    markdown = "".join(f"| {name} | {granite} | {slate} |\n" for name, granite, slate in rows)
+    cells = "".join(f"<tr><td>{name}</td><td>{copper}</td><td>{tin}</td></tr>" for name, copper, tin in rows)
+    simple = "".join(f"{name:<11} {ships:<10} {sailed}\n" for name, ships, sailed in rows)
+    rule = "=========== ========== =======\n"
+    texts = {
+        "quarries.md": f"# Quarries\n\n## Output\n\n| Place | Granite t | Slate t |\n|---|---|---|\n{markdown}",
+        "mines.html": f"<h1>Mines</h1><table><tr><th>Place</th><th>Copper t</th><th>Tin t</th></tr>{cells}</table>",
+        "mills.csv": "Place,Wool t,Flax t\n" + "".join(f"{name},{wool},{flax}\n" for name, wool, flax in rows),
+        "docks.rst": f"Docks\n=====\n\n{rule}Place       Arrivals   Sailed\n{rule}{simple}{rule}",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    assert rse_process("ingest", cwd=folder).code == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("path", "columns"),
+    [
+        ("quarries.md", "| Place | Granite t | Slate t |"),
+        ("mines.html", "Place | Copper t | Tin t"),
+        ("mills.csv", "Place,Wool t,Flax t"),
+        ("docks.rst", "Place Arrivals Sailed"),
+    ],
+)
+def test_rows_far_below_are_shown_with_the_names_of_their_columns(
+    tables: Path, rse: Run, path: str, columns: str
+) -> None:
+    asked = ["query", "Farwick", "--path", path, "--max-chars", "60", "--min-confidence", "0"]
+
+    (segment,) = rse(*asked, "--json", cwd=tables).json["segments"]
+    assert "Farwick" in segment["text"] and columns not in " ".join(segment["text"].split())
+    assert segment["columns"] == columns
+    assert f"\n  Columns: {columns}\n" in rse(*asked, cwd=tables).text
+    assert f"\nColumns: {columns}\n" in rse(*asked, "--format", "context", cwd=tables).text
+    assert "Columns:" not in rse(*asked, "--no-header", cwd=tables).text
+    assert "Columns:" not in rse(*asked, "--format", "context", "--no-header", cwd=tables).text
+
+
+def test_a_segment_that_holds_the_names_of_its_columns_does_not_repeat_them(tables: Path, rse: Run) -> None:
+    (segment,) = rse(
+        "query", "output of quarries", "--path", "quarries.md", "--min-confidence", "0", "--json", cwd=tables
+    ).json["segments"]
+
+    assert "| Place | Granite t | Slate t |" in segment["text"]
+    assert segment["columns"] == ""
+
+
+# Steps after the choice, as they are told
+
+
+def test_every_method_and_step_has_the_same_fields(indexed_once: Path, rse: Run) -> None:
+    steps = [
+        "--expand-short",
+        "--complete-faq",
+        "--dedupe",
+        "--composite",
+        "--min-score",
+        "0",
+        "--mmr",
+        "0.5",
+        "-n",
+        "3",
+    ]
+    plain = rse("query", CLEANING, "--json", cwd=indexed_once).json
+    assert (plain["refinement"], plain["refinement_params"], plain["reranker"]) == (["join"], {}, None)
+    for method in METHODS:
+        done = rse("query", CLEANING, "--json", "--method", method, *steps, cwd=indexed_once).json
+        assert (list(done), list(done["segments"][0])) == (list(plain), list(plain["segments"][0]))
+        joined = [] if method == "dsrag" else ["join"]
+        assert done["refinement"] == [
+            "expand_short",
+            "complete_faq",
+            *joined,
+            "dedupe",
+            "composite",
+            "min_score",
+            "mmr",
+            "limit",
+        ]
+        assert done["refinement_params"] == {
+            "faq_boost": 1.2,
+            "weight_model": 0.6,
+            "weight_base": 0.3,
+            "weight_source": 0.1,
+            "weight_prior": 0.05,
+            "min_score": 0.0,
+            "mmr": 0.5,
+        }
+
+
+def test_weights_of_the_composite_score_come_from_a_file_a_variable_or_set(indexed: Path, rse: Run) -> None:
+    rse("ingest", cwd=indexed)
+    (indexed / "rse.toml").write_text("[refine]\nweight_model = 0\nweight_base = 0\nfaq_boost = 2\n")
+    asked = ["query", "pump", "--composite", "--complete-faq", "--json", "--set", "weight_prior=0"]
+
+    done = rse(*asked, cwd=indexed, env={"RSE_WEIGHT_SOURCE": "0.25"}).json
+
+    assert done["refinement_params"] == {
+        "faq_boost": 2.0,
+        "weight_model": 0.0,
+        "weight_base": 0.0,
+        "weight_source": 0.25,
+        "weight_prior": 0.0,
+    }
+    assert {one["score"] for one in done["segments"]} == {0.25}
+    wrong = rse("query", "pump", "--set", "weight_modle=1", cwd=indexed)
+    assert (wrong.code, wrong.stdout) == (2, b"")
+    assert "--set: the method rse has no parameter 'weight_modle'; did you mean 'weight_model'?" in wrong.stderr
+
+
+def test_each_of_several_queries_has_its_own_confidence(indexed_once: Path, rse: Run) -> None:
+    together = rse("query", CLEANING, "zebra crossings of Vienna", "--json", cwd=indexed_once).json
+    alone = [rse("query", one, "--json", cwd=indexed_once).json["confidence"] for one in together["queries"]]
+
+    assert together["confidences"] == alone
+    assert together["confidence"] == max(alone) > min(alone)
+
+
+def test_ties_fall_by_path_whatever_the_method(tmp_path: Path, rse: Run) -> None:
+    for name in ("b.md", "a.md", "c.md"):
+        (tmp_path / name).write_text("The kettle boils water in three minutes.\n")
+    assert rse("ingest", cwd=tmp_path).code == 0
+    for method in METHODS:
+        done = rse(
+            "query", "kettle boils water", "--method", method, "--json", "--min-confidence", "0", cwd=tmp_path
+        ).json
+        assert [one["path"] for one in done["segments"]] == ["a.md", "b.md", "c.md"], method
+        one = rse("query", "kettle boils water", "-m", method, "-n", "1", "-l", "--min-confidence", "0", cwd=tmp_path)
+        assert one.text == "a.md\n", method

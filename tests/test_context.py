@@ -24,6 +24,7 @@ class Segment:
     end_line: int | None = None
     start_page: int | None = None
     end_page: int | None = None
+    columns: str = ""
 
 
 def count_words(text):

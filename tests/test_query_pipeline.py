@@ -96,6 +96,7 @@ def test_a_segment_says_where_it_is() -> None:
         start_page=None,
         end_page=None,
         header="Manual › Care",
+        columns="",
         summary=" ".join((tell("pump") + tell("valve")).split()),
         text=text[start : start + 110],
     )

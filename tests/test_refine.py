@@ -569,7 +569,7 @@ def test_the_base_is_normalised_per_query_and_the_best_of_several_counts() -> No
         passage(0, 9, queries=(1,)),
         passage(0, 9, queries=(2,)),
     ]
-    weights = CompositeWeights(model=0, base=1, source=0, prior=0)
+    weights = CompositeWeights(weight_model=0, weight_base=1, weight_source=0, weight_prior=0)
     scored = score_composite(passages, [0.0] * 4, [1.0, 3.0, 5.0, 0.1], [1.0] * 4, weights)
     assert [one.score for one in scored] == [0.0, 1.0, 1.0, 1.0]
 
@@ -598,16 +598,17 @@ def test_composite_scores_lie_between_0_and_1_plus_the_prior(
 ) -> None:
     passages = [passage(start, start + length, queries=tuple(sorted(q))) for start, length, _, _, _, q in drawn]
     models, bases, sources = ([one[at] for one in drawn] for at in (2, 3, 4))
-    scored = score_composite(passages, models, bases, sources, CompositeWeights(prior=prior))
+    scored = score_composite(passages, models, bases, sources, CompositeWeights(weight_prior=prior))
     assert all(0 <= one.score <= 1 + prior for one in scored)
     assert [replace(one, score=1.0) for one in scored] == passages
 
 
 def test_weights_outside_their_range_are_refused_all_at_once() -> None:
     with pytest.raises(
-        UsageError, match=r"^base must be .* not -1; source must be .* not nan; prior must be at most 1"
+        UsageError,
+        match=r"^weight_base must be .* not -1; weight_source must be .* not nan; weight_prior must be at most 1",
     ):
-        CompositeWeights(base=-1, source=float("nan"), prior=1.5)
+        CompositeWeights(weight_base=-1, weight_source=float("nan"), weight_prior=1.5)
 
 
 @pytest.mark.parametrize("models", [[], [0.5, 0.5], [float("nan")], [float("inf")]])

@@ -107,6 +107,8 @@ def test_a_run_at_the_start_has_no_caption() -> None:
 def test_the_first_row_of_the_readers_table_names_the_columns() -> None:
     text = "| Name | Price |\n|---|---|\n| Pump | 5 |\n"
     assert find_column_row(text, text.index("| Pump"), 0) == "| Name | Price |"
+    ruled = "====  =====\nName  Price\n====  =====\nPump  5\n"
+    assert find_column_row(ruled, ruled.index("Pump"), 0) == "Name Price"
     assert find_column_row(text, 0, 0) == ""
 
 

@@ -57,6 +57,8 @@ class Shown:
         The model of the index.
     images : sequence of sequence of str
         Per segment, the pictures of its pages.
+    reranker : str or None
+        What scored the candidates again.
     """
 
     asked: Asked
@@ -65,6 +67,7 @@ class Shown:
     preset: str | None
     model: str
     images: Sequence[Sequence[str]] = ()
+    reranker: str | None = None
 
     @property
     def label(self) -> str:
@@ -109,6 +112,8 @@ def describe_answer_json(shown: Shown) -> dict[str, Any]:
             for segment, pictures in zip(answer.segments, images, strict=True)
         ],
         "refinement": list(answer.trace.refined.steps),
+        "refinement_params": {} if answer.request.refinement is None else answer.request.refinement.to_dict(),
+        "reranker": shown.reranker,
         "stats": {
             "chars": sum(len(segment.text) for segment in answer.segments),
             "candidates": answer.n_candidates,
@@ -148,9 +153,9 @@ def _print_readable(shown: Shown, output: Output) -> None:
     on_terminal = is_terminal(sys.stdout)
     width = render.measure_width() if on_terminal else None
     write_result(
-        render.print_segments(shown.answer, colour=has_colour(sys.stdout), width=width, headers=output.headers)
+        render.print_segments(
+            shown.answer, colour=has_colour(sys.stdout), width=width, headers=output.headers, images=shown.images
+        )
     )
-    for pictures in shown.images:
-        write_result("".join(f"{make_visible_line(path)}\n" for path in pictures))
     if on_terminal:
         say(render.describe_answer(shown.answer, shown.label))

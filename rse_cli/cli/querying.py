@@ -89,7 +89,15 @@ def run_query(flags: QueryFlags) -> int:
         mention_changes(index, snapshot, "--refresh")
     model = index.manifest.model.name
     shown = [
-        Shown(one, answer, plan.method, plan.preset, model, _illustrate(answer, index, flags))
+        Shown(
+            one,
+            answer,
+            plan.method,
+            plan.preset,
+            model,
+            _illustrate(answer, index, flags),
+            flags.refining.rerank,
+        )
         for one, answer in zip(asked, answers, strict=True)
     ]
     _explain(answers, flags, filters, snapshot)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 INDENT = "  "
+SAID_CHARS = 60  # of a summary: what a text that holds them says itself
+DEFAULT_WIDTH = 100  # of a summary where there is no terminal: nothing else is cut there
 
 
 def locate_segment(segment: Segment) -> str:
@@ -64,8 +66,13 @@ def measure_width() -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
-def print_segments(answer: Answer, *, colour: bool, width: int | None, headers: bool = True) -> str:
-    """Return all segments as the text that goes to stdout, with a blank line between two."""
+def print_segments(
+    answer: Answer, *, colour: bool, width: int | None, headers: bool = True, images: Sequence[Sequence[str]] = ()
+) -> str:
+    """Return all segments as the text that goes to stdout, with a blank line between two.
+
+    The pictures of a segment's pages stand after its text, a path on a line.
+    """
     from io import StringIO
 
     from rich.console import Console
@@ -81,6 +88,8 @@ def print_segments(answer: Answer, *, colour: bool, width: int | None, headers: 
     for at, text in enumerate(render_segments(answer, width, headers=headers)):
         buffer.write("\n" if at else "")
         console.print(text, soft_wrap=True, end="", highlight=False, markup=False, emoji=False)
+        for path in images[at] if images else ():
+            buffer.write(f"{INDENT}{make_visible_line(path)}\n")
     return buffer.getvalue()
 
 
@@ -94,24 +103,29 @@ def render_segments(answer: Answer, width: int | None, *, headers: bool = True) 
     width : int or None
         Cells to wrap passages to; None leaves lines as they are.
     """
-    return [
-        render_segment(segment, [answer.request.queries[at].terms for at in segment.queries], width, headers=headers)
-        for segment in answer.segments
-    ]
+    texts, described = [], set[str]()
+    for segment in answer.segments:
+        terms = [answer.request.queries[at].terms for at in segment.queries]
+        summary = "" if segment.path in described else segment.summary
+        described.add(segment.path)
+        texts.append(render_segment(segment, terms, width, headers=headers, summary=summary))
+    return texts
 
 
 def render_segment(
-    segment: Segment, terms: Sequence[Sequence[str]], width: int | None, *, headers: bool = True
+    segment: Segment, terms: Sequence[Sequence[str]], width: int | None, *, headers: bool = True, summary: str = ""
 ) -> Text:
-    """Return one segment: where it lies, its section and score, then its text, indented."""
+    """Return one segment: where it lies, its title, section and score, what surrounds it, then its text, indented."""
     from rich.text import Text
 
     head = Text(end="")
     if headers:
         head.append(locate_segment(segment), style="bold magenta")
-        if segment.section:
-            head.append(f"  {make_visible_line(segment.section)}", style="cyan")
+        if names := name_segment(segment):
+            head.append(f"  {make_visible_line(names)}", style="cyan")
         head.append(f"  {segment.score:.2f}\n", style="dim")
+        for line in describe_surroundings(segment, summary, (width or DEFAULT_WIDTH) - len(INDENT)):
+            head.append(f"{INDENT}{make_visible_line(line)}\n", style="dim italic")
     body = Text(make_visible(segment.text).strip("\n").rstrip())
     wanted = {term for query in terms for term in query}
     for start, end in find_term_spans(body.plain, wanted):
@@ -121,6 +135,36 @@ def render_segment(
         head.append_text(line)
         head.append("\n")
     return head
+
+
+def name_segment(segment: Segment) -> str:
+    """Return title and section; a title that the first line of the text says is left out."""
+    from rse_cli.core.context import join_names
+
+    first_line = " ".join(segment.text.lstrip().partition("\n")[0].split())
+    return segment.section if segment.title and segment.title in first_line else join_names(segment)
+
+
+def describe_surroundings(segment: Segment, summary: str, width: int) -> list[str]:
+    """Return what a reader of the text alone can't know, a line each: the document's summary, a table's columns.
+
+    Parameters
+    ----------
+    segment : Segment
+        What is shown below.
+    summary : str
+        Of its document, empty to leave it out; so it is too where the text begins as it does.
+    width : int
+        Cells of a line; a longer summary is cut.
+    """
+    lines = []
+    begin = summary.partition(" … ")[0][:SAID_CHARS]
+    if begin and begin not in " ".join(segment.text.split()):
+        line = f"Summary: {summary}"
+        lines.append(line if len(line) <= width else line[: width - 1].rstrip() + "…")
+    if segment.columns:
+        lines.append(f"Columns: {segment.columns}")
+    return lines
 
 
 def wrap_passage(body: Text, width: int | None) -> list[Text]:

@@ -11,6 +11,7 @@ from rse_cli.adapters.ignore import compile_path_filter
 from rse_cli.config import Settings
 from rse_cli.core.methods import METHODS, MethodParams, choose_method_params
 from rse_cli.core.params import RseParams
+from rse_cli.core.refine import FAQ_BOOST
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.refinement import Refinement
@@ -133,12 +134,15 @@ def make_refinement(settings: Settings, refining: Refining, method: str) -> Refi
         return None
     from rse_cli.core.ranking import CompositeWeights
 
+    given = {name: value for name, value in settings.refine.items() if value is not None}
+    boost = given.pop("faq_boost", FAQ_BOOST)
     return Refinement(
         expand_short=refining.expand_short,
         complete_faq=refining.complete_faq,
+        faq_boost=boost,
         join=method != "dsrag",
         dedupe=refining.dedupe,
-        composite=CompositeWeights() if refining.composite else None,
+        composite=CompositeWeights(**given) if refining.composite else None,
         min_score=refining.min_score,
         fallback=not refining.no_fallback,
         mmr=refining.mmr,

@@ -79,6 +79,13 @@ KEYS: Mapping[str, Mapping[str, Key]] = {
         "method": Key(TEXT, "rse"),
         "retriever": Key(make_choice("dense", "lexical", "hybrid"), "hybrid"),
     },
+    "refine": {
+        "faq_boost": Key(make_number(1, 1_000)),
+        "weight_model": Key(make_number(0, 1_000)),
+        "weight_base": Key(make_number(0, 1_000)),
+        "weight_source": Key(make_number(0, 1_000)),
+        "weight_prior": Key(make_number(0, 1)),
+    },
     "check": {
         "min": Key(LIMITS, {}),
         "max": Key(LIMITS, {}),
@@ -87,7 +94,7 @@ KEYS: Mapping[str, Mapping[str, Key]] = {
 }
 """Keys of the sections that aren't a method's. None as default: the command decides."""
 
-VARIABLE_SECTIONS = ("ingest", "query")
+VARIABLE_SECTIONS = ("ingest", "query", "refine")
 """Their keys can be set by variables. The gates of a check belong into a file, or onto the command line of its job."""
 
 _METHOD_KINDS: Mapping[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, str: TEXT}
@@ -99,7 +106,7 @@ class Settings:
 
     Parameters
     ----------
-    ingest, query, check : dict
+    ingest, query, refine, check : dict
         Every key of the section, defaults included; lists are tuples of str.
     methods : dict of dict
         Per method the parameters that were set; those left out have the preset's value.
@@ -116,6 +123,7 @@ class Settings:
     sources: dict[tuple[str, str], str]
     source_weights: dict[str, float] = field(default_factory=dict)
     check: dict[str, Any] = field(default_factory=dict)
+    refine: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +171,7 @@ def load_settings(
         lists with commas; ``XDG_CONFIG_HOME`` and ``HOME`` for the user's file. An empty variable counts as none.
     flags : mapping
         By key. None or an empty list: not given. Under ``set`` the texts ``key=value`` of ``--set``, which go to the
-        chosen method.
+        chosen method, or to ``[refine]``.
     method_keys : mapping
         Per method its parameters with their types (bool, int, float or str).
     check_model : bool
@@ -287,6 +295,11 @@ def _suggest(name: str, known: Iterable[str]) -> str:
     return suggest_name(name, names) or (f"; known are {', '.join(names)}" if names else "")
 
 
+def _suggest_parameter(name: str, known: Iterable[str]) -> str:
+    """Name the nearest parameter of a method, or else of refinement."""
+    return suggest_name(name, [*known, *KEYS["refine"]]) or _suggest(name, known)
+
+
 def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:
     """Take what was given on the command line."""
     section_of = {key: section for section, key in _list_pairs(KEYS)}
@@ -299,9 +312,11 @@ def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:
         key, equals, value = text.partition("=")
         if not equals:
             collected.faults.append(f"--set takes key=value, not {text!r}")
+        elif key in KEYS["refine"]:
+            collected.take("refine", key, value, "--set", from_text=True)
         elif key not in known:
             owners = [name for name, keys in collected.keys.items() if name not in KEYS and key in keys]
-            hint = f"; it belongs to {', '.join(owners)}" if owners else _suggest(key, known)
+            hint = f"; it belongs to {', '.join(owners)}" if owners else _suggest_parameter(key, known)
             collected.faults.append(f"--set: the method {method} has no parameter {key!r}{hint}")
         else:
             collected.take(method, key, value, "--set", from_text=True)
@@ -337,6 +352,7 @@ def _make_settings(collected: _Collected, method_keys: Mapping[str, Mapping[str,
         ingest=values["ingest"],
         query=values["query"],
         check=values["check"],
+        refine=values["refine"],
         methods={method: values[method] for method in method_keys},
         sources=sources,
         source_weights=collected.source_weights,

@@ -52,6 +52,8 @@ class Citable(Protocol):
     @property
     def end_page(self) -> int | None: ...  # noqa: D102
     @property
+    def columns(self) -> str: ...  # noqa: D102
+    @property
     def text(self) -> str: ...  # noqa: D102
 
 
@@ -84,7 +86,7 @@ def format_context(
     summaries : mapping of str to str, optional
         By path, a line about the document.
     headers : bool
-        Whether title, section and summary are shown.
+        Whether title, section, summary and columns are shown.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def format_context(
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> lines = dict(start_line=3, end_line=3, start_page=None, end_page=None)
+    >>> lines = dict(start_line=3, end_line=3, start_page=None, end_page=None, columns="")
     >>> tide = SimpleNamespace(path="sea.md", title="Sea", section="Sea › Tides", text="It ebbs. It flows.", **lines)
     >>> print(format_context([tide], lambda text: len(text.split()), 8))
     [1] sea.md:3 · Sea › Tides
@@ -207,14 +209,16 @@ class _Entry:
     headers: bool
 
     def write(self, end: int | None = None) -> str:
-        """Return heading, summary and the body's first `end` characters (None: all)."""
+        """Return heading, summary, columns and the body's first `end` characters (None: all)."""
         body = self.body[:end].rstrip()
         start_line = self.segment.start_line
         end_line = None if end is None or start_line is None else start_line + body.count("\n")
         heading = f"[{self.number}] {locate_source(self.segment, end_line)}"
-        names = _join_names(self.segment) if self.headers else ""
+        names = join_names(self.segment) if self.headers else ""
         summary = f"Summary: {self.summary}\n" if self.headers and self.summary else ""
-        return f"{heading}{names and ' · '}{names}\n{summary}{body}"
+        columns = _fold(self.segment.columns) if self.headers else ""
+        columns = f"Columns: {columns}\n" if columns else ""
+        return f"{heading}{names and ' · '}{names}\n{summary}{columns}{body}"
 
 
 def _clean_body(text: str) -> str:
@@ -254,7 +258,7 @@ def _find_most(n: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def _join_names(segment: Citable) -> str:
+def join_names(segment: Citable) -> str:
     """Return title and section; a section whose first heading is the title says both."""
     title, section = _fold(segment.title), _fold(segment.section)
     if not title or section == title or section.startswith(f"{title} › "):

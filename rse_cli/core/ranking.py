@@ -23,13 +23,13 @@ class CompositeWeights:
 
     Parameters
     ----------
-    model : float
+    weight_model : float
         Weight of the model's score (a reranker's, or the confidence).
-    base : float
+    weight_base : float
         Weight of the retriever's score, normalised per query.
-    source : float
+    weight_source : float
         Weight of the source's own weight.
-    prior : float
+    weight_prior : float
         How far the prior may move a score, as a share of it, in [0, 1].
 
     Raises
@@ -39,14 +39,14 @@ class CompositeWeights:
 
     Examples
     --------
-    >>> CompositeWeights(source=0.2)
-    CompositeWeights(model=0.6, base=0.3, source=0.2, prior=0.05)
+    >>> CompositeWeights(weight_source=0.2)
+    CompositeWeights(weight_model=0.6, weight_base=0.3, weight_source=0.2, weight_prior=0.05)
     """
 
-    model: float = 0.6
-    base: float = 0.3
-    source: float = 0.1
-    prior: float = 0.05
+    weight_model: float = 0.6
+    weight_base: float = 0.3
+    weight_source: float = 0.1
+    weight_prior: float = 0.05
 
     def __post_init__(self) -> None:
         faults = [
@@ -54,8 +54,8 @@ class CompositeWeights:
             for field in fields(self)
             if not (math.isfinite(value := getattr(self, field.name)) and value >= 0)
         ]
-        if self.prior > 1:
-            faults.append(f"prior must be at most 1, not {self.prior}")
+        if self.weight_prior > 1:
+            faults.append(f"weight_prior must be at most 1, not {self.weight_prior}")
         if faults:
             raise UsageError("; ".join(faults))
 
@@ -85,7 +85,7 @@ def score_composite(
     Returns
     -------
     tuple of Passage
-        With scores in [0, 1 + ``weights.prior``].
+        With scores in [0, 1 + ``weights.weight_prior``].
 
     Raises
     ------
@@ -113,8 +113,8 @@ def score_composite(
     bases = _normalise_per_query(passages, base_scores)
     scored = []
     for passage, model, base, source in zip(passages, model_scores, bases, source_weights, strict=True):
-        total = weights.model * model + weights.base * base + weights.source * source
-        prior = compute_prior(passage.start_char, passage.end_char, weights.prior)
+        total = weights.weight_model * model + weights.weight_base * base + weights.weight_source * source
+        prior = compute_prior(passage.start_char, passage.end_char, weights.weight_prior)
         scored.append(replace(passage, score=_clamp(total, 0.0, 1.0) * prior))
     return tuple(scored)
 

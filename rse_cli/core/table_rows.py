@@ -8,6 +8,7 @@ from rse_cli.core.annotation import HEADING_CHARS, SEPARATOR
 from rse_cli.core.models import Chunk
 
 _YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_WIDE_SPACE = re.compile(r"\t|\S {2,}\S")  # between cells; in a header white space is folded
 _CELL_MARK = re.compile(r"[|,;，；]")
 # In the cells of a file nothing stands after a comma; in a title of prose a space does.
 _FILE_CELL_MARK = re.compile(r"\||[,;](?=\S)")
@@ -16,8 +17,8 @@ _FILE_CELL_MARK = re.compile(r"\||[,;](?=\S)")
 def read_column_row(chunk: Chunk) -> str:
     """Return the row that names the columns of a chunk's table, an empty string for chunks outside tables.
 
-    It is the last part of a header that is neither title nor heading, and has cells or two years. In a file of rows it
-    is the title as well, being the first line.
+    It is the last part of a header that is neither title nor heading, and has cells or two years, or stands above cells
+    kept apart by white space. In a file of rows it is the title as well, being the first line.
 
     Examples
     --------
@@ -26,6 +27,8 @@ def read_column_row(chunk: Chunk) -> str:
     'price, stock'
     >>> read_column_row(Chunk(4, 90, 93, "Oil", section="Parts", header="List › Parts"))
     ''
+    >>> read_column_row(Chunk(4, 90, 98, "bolt   5", header="List › Part Price"))
+    'Part Price'
     >>> read_column_row(Chunk(4, 90, 93, "5,9", header="price,stock"))
     'price,stock'
     """
@@ -36,7 +39,8 @@ def read_column_row(chunk: Chunk) -> str:
         return title if _is_file_of_rows(title, chunk.text) else ""
     if not last or last == title or last in (headings[0][:HEADING_CHARS], headings[-1][:HEADING_CHARS]):
         return ""
-    return last if _CELL_MARK.search(last) or "\t" in chunk.text or len(_YEARS.findall(last)) > 1 else ""
+    apart = _CELL_MARK.search(last) or _WIDE_SPACE.search(chunk.text)
+    return last if apart or len(_YEARS.findall(last)) > 1 else ""
 
 
 def _is_file_of_rows(title: str, text: str) -> bool:

@@ -121,6 +121,8 @@ def find_column_row(text: str, start_char: int, group_start: int | None) -> str:
     """
     if group_start is not None and group_start < start_char:
         line = _read_line(text, group_start)
+        if line and not any(map(str.isalnum, line)):  # a rule drawn above the names
+            line = _read_line(text, text.find("\n", group_start) + 1)
         if _WORDS.search(line) and not is_table_text(line):
             return line[:COLUMN_ROW_CHARS]
     low = max(0, start_char - COLUMN_ROW_REACH)

@@ -14,7 +14,8 @@ class Segment:
     """A run of adjacent chunks of one document, as it is shown.
 
     Spans of chunks and characters are half-open and 0-based, lines and pages inclusive and 1-based. `queries` are the
-    positions of the queries that it answers, `summary` is the document's.
+    positions of the queries that it answers, `summary` is the document's, `columns` the row that names the columns of a
+    table in whose midst the segment begins, at most 80 characters.
     """
 
     path: str
@@ -31,6 +32,7 @@ class Segment:
     start_page: int | None
     end_page: int | None
     header: str
+    columns: str
     summary: str
     text: str
 
@@ -86,9 +88,18 @@ def _deliver(passage: Passage, record: FileRecord, chunks: Mapping[tuple[int, in
         start_page=first.start_page,
         end_page=last.end_page,
         header=first.header,
+        columns=_name_columns(first, text),
         summary=record.summary,
         text=text,
     )
+
+
+def _name_columns(first: Chunk, text: str) -> str:
+    """Return the names of a table's columns where the text doesn't hold them."""
+    from rse_cli.core.table_rows import read_column_row
+
+    row = read_column_row(first)
+    return "" if row in " ".join(text.split()) else row
 
 
 def _number_lines(first: Chunk, whole: str, passage: Passage) -> tuple[int | None, int | None]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from rse_cli.core.models import Chunk, Passage
-from rse_cli.core.refine import complete_faq, cut_passages, expand_short, join_passages, limit_passages
+from rse_cli.core.refine import FAQ_BOOST, complete_faq, cut_passages, expand_short, join_passages, limit_passages
 
 if TYPE_CHECKING:
     from rse_cli.core.ranking import CompositeWeights
@@ -34,8 +34,6 @@ class Refinement:
         Drop passages that say the same as a better one.
     composite : CompositeWeights or None
         Weights of a score made of confidence or reranker, method and source.
-    source_weights : tuple of (str, float)
-        Globs with the weight of documents that match; the last match counts, 1 without one.
     min_score : float or None
         Drop passages below it.
     fallback : bool
@@ -48,11 +46,10 @@ class Refinement:
 
     expand_short: bool = False
     complete_faq: bool = False
-    faq_boost: float = 1.2
+    faq_boost: float = FAQ_BOOST
     join: bool = True
     dedupe: bool = False
     composite: CompositeWeights | None = None
-    source_weights: tuple[tuple[str, float], ...] = ()
     min_score: float | None = None
     fallback: bool = True
     mmr: float | None = None
@@ -62,6 +59,13 @@ class Refinement:
     def reach(self) -> int:
         """How many chunks around a passage the steps may look at."""
         return AROUND_FAQ if self.complete_faq else AROUND if self.expand_short else 0
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the parameters of the steps that are taken, by name."""
+        boost = {"faq_boost": self.faq_boost} if self.complete_faq else {}
+        weights = {} if self.composite is None else asdict(self.composite)
+        rest = {"min_score": self.min_score, "mmr": self.mmr}
+        return boost | weights | {name: value for name, value in rest.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
