@@ -17,6 +17,7 @@ from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_
 from rse_cli.errors import AnswerError, UsageError
 from rse_cli.pipeline.query import Answer, answer_request
 from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.ports import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
