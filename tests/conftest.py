@@ -16,8 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import settings
+
+# A deadline fails on a busy machine, and no test is about time.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # As `rse_cli.__main__` does, and before numpy loads: on a busy machine two threads take ten times as long as one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

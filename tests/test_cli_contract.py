@@ -66,7 +66,7 @@ def test_a_deleted_current_folder_is_one_line(tmp_path: Path, home: Path) -> Non
         env=clean_environment(home),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -85,7 +85,7 @@ def run_in_shell(folder: Path, home: Path, redirection: str, *arguments: str) ->
         env=clean_environment(home),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -141,7 +141,7 @@ def list_modules(folder: Path, home: Path, *arguments: str) -> set[str]:
         env=clean_environment(home),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert done.stdout
@@ -221,7 +221,7 @@ def test_the_completion_script_for_bash_is_valid_and_is_for_rse(tmp_path: Path, 
         env=clean_environment(home),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

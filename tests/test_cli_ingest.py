@@ -670,7 +670,7 @@ def test_an_ingest_waits_for_another_one_and_goes_on(
         process = start_rse("ingest", cwd=indexed)
         time.sleep(0.8)
         assert process.poll() is None
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
 
     assert (process.returncode, err) == (0, b"")
     assert out.decode() == "new 1 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
@@ -704,7 +704,7 @@ def stop_in_second_batch(process: subprocess.Popen[bytes], number: int) -> tuple
         if line == b"z.txt\n":
             break
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err.decode()
 
 

@@ -168,7 +168,7 @@ def check_arithmetic(lines: Sequence[str]) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize("query", [MAST, "桅杆怎么放倒？"])
+@pytest.mark.parametrize("query", [MAST, "桅杆怎么放倒？", "How many vacation days?"])
 def test_one_chunk_is_explained_so_that_its_sums_can_be_checked(sample: Path, rse: Run, query: str) -> None:
     inspected = rse("inspect", "--json", query, cwd=sample).json
     best = inspected["segments"][0]

@@ -18,6 +18,7 @@ from rse_cli.core.lexical import (
     measure_windows,
     score_bm25,
     score_proximity,
+    split_query_terms,
     split_terms,
     weigh_years,
 )
@@ -237,3 +238,21 @@ def test_window_lengths_are_summed_over_windows_that_end_with_the_document(
 ) -> None:
     wanted = tuple(sum(sum(lengths[max(0, at - k) : at + k + 1]) for at in range(len(lengths))) for k in widths)
     assert measure_windows(lengths, widths) == wanted
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("灯塔是谁建的？", ["灯", "塔", "灯塔", "建"]),
+        ("燈塔是誰建的？", ["燈", "塔", "燈塔", "建"]),
+        ("为什么休假要申请", ["休", "假", "要", "申", "请", "休假", "假要", "要申", "申请"]),
+        ("的", []),
+        ("What is the lamp?", ["lamp"]),
+    ],
+)
+def test_question_words_of_a_chinese_query_are_no_terms(query: str, terms: list[str]) -> None:
+    assert split_query_terms(query) == terms
+
+
+def test_question_words_stay_terms_of_documents() -> None:
+    assert "什么" in split_terms("什么是灯塔")

@@ -14,9 +14,11 @@ from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import (
     FLOOR,
     FLOOR_LEXICAL,
+    Balance,
     Candidates,
     Evidence,
     QueryTerms,
+    balance_relevance,
     calibrate,
     combine_evidence,
     default_min_confidence,
@@ -134,7 +136,7 @@ def test_the_weights_are_those_of_the_design() -> None:
     one, zero = np.ones(1), np.zeros(1)
     z = {
         weighed: combine_evidence(
-            Evidence(**{name: one if name == weighed else zero for name in PIECES}), RseParams()
+            Evidence(**{name: one if name == weighed else zero for name in PIECES}), RseParams(), Balance()
         ).item()
         for weighed in PIECES
     }
@@ -144,7 +146,7 @@ def test_the_weights_are_those_of_the_design() -> None:
 def test_a_reranker_is_one_more_piece_of_evidence() -> None:
     zeros = {name: np.zeros(2) for name in PIECES}
     reranked = Evidence(**zeros, rerank=np.array([1.0, 0.5]))
-    assert combine_evidence(reranked, RseParams(weight_rerank=4)).tolist() == [4, 2]
+    assert combine_evidence(reranked, RseParams(weight_rerank=4), Balance()).tolist() == [4, 2]
 
 
 Z = st.lists(st.floats(-20, 20), min_size=1, max_size=30)
@@ -220,19 +222,37 @@ def test_no_candidate_at_all_is_confidence_0() -> None:
     assert measure_confidence(-math.inf, lexical=True) == 0
 
 
-def test_the_floor_is_a_sum_of_evidence_of_5_1_and_2_without_cosines() -> None:
-    assert (FLOOR, FLOOR_LEXICAL) == (5.1, 2.0)
-    for floor, lexical in ((5.1, False), (2.0, True)):
+def test_the_floor_is_a_sum_of_evidence_of_5_1_and_2_2_without_cosines() -> None:
+    assert (FLOOR, FLOOR_LEXICAL) == (5.1, 2.2)
+    for floor, lexical in ((5.1, False), (2.2, True)):
         assert measure_confidence(floor - 0.01, lexical) < default_min_confidence(lexical)
         assert measure_confidence(floor, lexical) >= default_min_confidence(lexical)
 
 
 def test_words_speak_for_an_answer_only_as_far_as_the_index_knows_the_query() -> None:
     evidence = Evidence(*(np.array([value]) for value in (0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0)))
-    assert find_strongest(evidence, RseParams(), 1.0) == pytest.approx(4.0 + 12.5)
-    assert find_strongest(evidence, RseParams(), 0.25) == pytest.approx(4.0 + 12.5 / 2)
+    assert find_strongest(evidence, RseParams(), 1.0, lexical=False) == pytest.approx(4.0 + 12.5)
+    assert find_strongest(evidence, RseParams(), 0.25, lexical=False) == pytest.approx(4.0 + 12.5 / 2)
+    assert find_strongest(evidence, RseParams(), 0.25, lexical=True) == pytest.approx(20.5 / 4)
     assert measure_known_share(QueryTerms(("long",), (0,), (10,), n_unknown=4), 1_000) < 0.2
     assert measure_known_share(QueryTerms((), (), ()), 1_000) == 1.0
+
+
+def test_words_of_a_query_that_the_index_knows_in_part_leave_their_weight_to_meaning() -> None:
+    balance = balance_relevance(RseParams(), 0.5, lexical=False)
+    assert balance.words == pytest.approx(balance.cosines / 2)
+    assert 8.0 * balance.cosines + 12.5 * balance.words == pytest.approx(20.5)
+
+
+def test_without_cosines_words_get_all_weight_so_that_the_sum_keeps_its_scale() -> None:
+    balance = balance_relevance(RseParams(), 0.5, lexical=True)
+    assert (balance.cosines, 12.5 * balance.words) == (0.0, pytest.approx(20.5))
+
+
+def test_where_nothing_weighs_anything_the_balance_stays_finite() -> None:
+    silent = RseParams(weight_f0=0, weight_f4=0, weight_f12=0, weight_p1=0)
+    assert balance_relevance(silent, 1.0, lexical=True) == Balance(0.0, 1.0)
+    assert balance_relevance(RseParams(weight_c0=0, weight_c1=0, weight_c4=0), 0.0, lexical=False) == Balance(1.0, 0.0)
 
 
 def test_terms_that_no_chunk_holds_are_left_out_and_their_neighbours_become_neighbours() -> None:

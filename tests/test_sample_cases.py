@@ -108,3 +108,10 @@ def test_the_usual_answer_holds_most_of_what_is_expected(balanced: Answered) -> 
 def test_the_right_document_comes_first_for_most_questions(balanced: Answered) -> None:
     # Measured: 14 of 20 first, 0.725.
     assert balanced.mean.reciprocal_rank >= 0.7
+
+
+def test_a_word_that_no_document_holds_leaves_the_answer_to_meaning(rse_process: Run, sample: Path) -> None:
+    # "many" and "days" alone would find a warranty of five years.
+    first = rse_process("query", "--json", "how many vacation days", cwd=sample).json["segments"][0]
+    assert first["path"] == "policies/leave.rst"
+    assert "28 working days of leave a year" in first["text"]

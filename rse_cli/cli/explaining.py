@@ -11,7 +11,10 @@ from rse_cli.cli.explaining_words import WordEvidence
 from rse_cli.cli.glyphs import UNICODE, Glyphs, fix_minus, show_line, show_name
 from rse_cli.core.dsrag_params import DsragParams
 from rse_cli.core.hits import FUSION_K
+from rse_cli.core.params import RseParams
+from rse_cli.core.relevance import Balance, combine_cosines, combine_words
 from rse_cli.pipeline.inspect import DocumentView, Inspection
+from rse_cli.pipeline.scoring import Scored
 from rse_cli.pipeline.weighing import count_kept, find_penalties, get_rse_params
 
 _PIECES = {
@@ -75,17 +78,11 @@ def _explain_rse(inspection: Inspection, view: DocumentView, ord_: int, query: i
         answer.trace.retrieval.words[query], answer.trace.retrieval.candidates[query], row, answer.trace.retrieval
     )
     yield from words.explain_weights()
-    if answer.request.queries[query].lexical:
-        yield "Meaning is left out, as the model knows the query's script too little."
-    products = []
-    for name, (weight, meaning) in _PIECES.items():
-        value, factor = _get(view, query, name, ord_), getattr(params, weight)
-        products.append(f"{factor:g}·({_show(value)})" if value < 0 else f"{factor:g}·{value:.4f}")
+    for name, (_, meaning) in _PIECES.items():
         summed, norm = words.compose_sum(name)
-        yield f"{name} = {summed}{_show(value)}: {meaning}{norm}."
-    z = float(scored.z[row])
-    yield f"z = {' + '.join(products)} = {_show(z)}."
-    highest = float(scored.z.max())
+        yield f"{name} = {summed}{_show(_get(view, query, name, ord_))}: {meaning}{norm}."
+    yield from _explain_z(scored, params, row)
+    z, highest = float(scored.z[row]), float(scored.z.max())
     p = np.exp(scored.z - highest)
     mean = float(np.sort(p)[-3:].mean())
     calibrated = float(p[row]) / mean
@@ -105,6 +102,42 @@ def _explain_rse(inspection: Inspection, view: DocumentView, ord_: int, query: i
     kept = int(count_kept(answer)[row])
     value = _get(view, query, "value", ord_)
     yield f"value = ({relevance:.4f} − {penalty:.4f}) · {kept}/100 = {_show(value)}."
+
+
+def _explain_z(scored: Scored, params: RseParams, row: int) -> Iterator[str]:
+    """Write out the sum of the evidence, in two steps where cosines and words don't count by their weights alone."""
+    cosines, words = (
+        [_multiply(getattr(params, _PIECES[name][0]), float(getattr(scored.evidence, name)[row])) for name in names]
+        for names in (("c0", "c1", "c4"), ("f0", "f4", "f12", "p1"))
+    )
+    z, balance = _show(float(scored.z[row])), scored.balance
+    if balance == Balance():
+        yield f"z = {' + '.join(cosines + words)} = {z}."
+        return
+    total = _show(float(combine_words(scored.evidence, params)[row]))
+    summed = f"words = {' + '.join(words)} = {total}"
+    if not balance.cosines:
+        yield (
+            "Meaning is left out, as the model knows the query's script too little; words count "
+            f"{balance.words:.4f} times in its place."
+        )
+        yield f"{summed}; z = {balance.words:.4f}·{total} = {z}."
+        return
+    yield (
+        f"The index knows {balance.words / balance.cosines:.4f} of the query's words, by their rarity: they count "
+        f"{balance.words:.4f} times, and meaning {balance.cosines:.4f} times."
+    )
+    meaning = _show(float(combine_cosines(scored.evidence, params)[row]))
+    yield f"meaning = {' + '.join(cosines)} = {meaning}; {summed}."
+    yield f"z = {balance.cosines:.4f}·{_bracket(meaning)} + {balance.words:.4f}·{total} = {z}."
+
+
+def _multiply(factor: float, value: float) -> str:
+    return f"{factor:g}·{_bracket(_show(value))}"
+
+
+def _bracket(number: str) -> str:
+    return f"({number})" if number.startswith("−") else number
 
 
 def _explain_dsrag(inspection: Inspection, view: DocumentView, ord_: int, query: int) -> Iterator[str]:

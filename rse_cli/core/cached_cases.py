@@ -14,6 +14,7 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.metrics import measure_overlap, union_spans
 from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import (
+    Balance,
     Candidates,
     Evidence,
     calibrate,
@@ -133,7 +134,7 @@ def answer_case(case: CachedCase, params: RseParams, fill: bool, limit: int | No
     limit : int or None
         Most segments.
     """
-    scored = [combine_evidence(evidence, params) for evidence in case.evidence]
+    scored = [combine_evidence(evidence, params, Balance()) for evidence in case.evidence]
     answered = [
         z
         for z, lexical, floor in zip(scored, case.lexical, case.floors, strict=True)

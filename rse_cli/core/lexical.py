@@ -48,6 +48,10 @@ _WORD_OR_CJK = re.compile(
     r"|(?<![^\W_])[0-9]+-[a-zA-Z](?![^\W_])"  # 10-K
     rf"|(?:(?![{CJK}])[^\W_]|(?<=\w)[\u0300-\u036f])+(?:[.,][0-9]+)*"  # accents that stand apart from their letter
 )
+_QUESTION_WORDS = re.compile(
+    "[为為]什[么麼]|什[么麼](?:[时時]候)?|哪一?[年月日天个個些里裡儿兒国國种種位所家座部支项項条條]?|[谁誰]|[几幾]|多少"
+    "|怎[么麼]?[样樣]?|如何|[为為]何|何[时時地]|[吗嗎呢的了是]"
+)
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 # The T of an ISO 8601 time is no letter of a word: 2025-01-17T02:10.
 _TIME = re.compile(r"(?<=[0-9]{2})t(?=[0-9]{2}:?[0-9]{2})")
@@ -115,6 +119,20 @@ def split_terms(text: str) -> list[str]:
         terms += map("".join, itertools.pairwise(characters))
         start = run.end()
     return terms + _split_words(text[start:])
+
+
+def split_query_terms(text: str) -> list[str]:
+    """Return the terms of a query: as `split_terms`, without the words that only make a Chinese text a question.
+
+    They are rare in documents and so would weigh more than what is asked for. On the questions of reading-zh that found
+    0.7–1.7 points more in 150–600 characters; dropping the like of "when" or "should" gained nothing in English.
+
+    Examples
+    --------
+    >>> split_query_terms("玩家用什么泡？")
+    ['玩', '家', '用', '玩家', '家用', '泡']
+    """
+    return split_terms(_QUESTION_WORDS.sub(" ", text))
 
 
 def _split_words(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rse_cli.core.lexical import count_terms, measure_cjk_share, split_terms
+from rse_cli.core.lexical import count_terms, measure_cjk_share, split_query_terms
 from rse_cli.core.relevance import CJK_QUERY_SHARE, REACH, Candidates, QueryTerms, find_runs, order_query_terms
 from rse_cli.ports import KEY_BITS, Encoder, EvidenceRows, FileRecord, Keys, Snapshot, Statistics, Vectors
 
@@ -96,7 +96,7 @@ def encode_queries(texts: Sequence[str], encoder: Encoder, english_only: bool) -
         Query(
             text,
             None if english_only and measure_cjk_share(text) >= CJK_QUERY_SHARE else vector,
-            tuple(split_terms(text)),
+            tuple(split_query_terms(text)),
             cut,
         )
         for text, vector, cut in zip(texts, vectors, truncated, strict=True)

@@ -10,7 +10,9 @@ import numpy as np
 from rse_cli.core.lexical import Floats
 from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import (
+    Balance,
     Evidence,
+    balance_relevance,
     calibrate,
     combine_evidence,
     find_strongest,
@@ -35,6 +37,8 @@ class Scored:
     ----------
     evidence : Evidence
         Each piece by itself.
+    balance : Balance
+        How much cosines and words said.
     z : ndarray of shape (n,)
         Their weighted sum.
     relevance : ndarray of shape (n,)
@@ -44,6 +48,7 @@ class Scored:
     """
 
     evidence: Evidence
+    balance: Balance
     z: Floats
     relevance: Floats
     confidence: float
@@ -68,18 +73,18 @@ def score_candidates(retrieval: Retrieval, query: int, params: RseParams, rerank
     evidence = gather_evidence(
         asked.vector, retrieval.words[query], candidates, statistics.n_chunks, statistics.mean_lengths
     )
-    z = combine_evidence(evidence, params)
-    # Few characters of a Chinese question are terms that matter, so unknown ones say little there.
-    share = 1.0 if asked.lexical else measure_known_share(retrieval.words[query], statistics.n_chunks)
-    confidence = measure_confidence(find_strongest(evidence, params, share), asked.lexical)
+    share = measure_known_share(retrieval.words[query], statistics.n_chunks)
+    balance = balance_relevance(params, share, asked.lexical)
+    z = combine_evidence(evidence, params, balance)
+    confidence = measure_confidence(find_strongest(evidence, params, share, asked.lexical), asked.lexical)
     if rerank is not None and len(z):
         best = np.sort(np.argsort(-z, kind="stable")[:RERANKED])
         reranked = np.zeros(len(z))
         reranked[best] = rerank(asked.text, [(row, row + 1) for row in best.tolist()])
         evidence = replace(evidence, rerank=reranked)
-        z = combine_evidence(evidence, params)
+        z = combine_evidence(evidence, params, balance)
     relevance = spread_over_tables(calibrate(z), candidates, params.table_share)
-    return Scored(evidence, z, relevance, confidence)
+    return Scored(evidence, balance, z, relevance, confidence)
 
 
 def find_confident(scored: Sequence[Scored], floors: Sequence[float]) -> list[int]:
