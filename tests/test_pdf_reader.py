@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pymupdf
@@ -14,6 +15,7 @@ from rse_cli.adapters.readers.pdf import read_pdf
 from rse_cli.adapters.readers.pdf_columns import find_gutter, order_regions
 from rse_cli.adapters.readers.pdf_layout import lay_out_region
 from rse_cli.adapters.readers.pdf_lines import Fragment
+from rse_cli.adapters.readers.pdf_merged import Word, part_merged
 from rse_cli.adapters.readers.pdf_words import Vocabulary, clean_text, join_lines
 from rse_cli.errors import ReadError
 from tests.pdf_pages import BALANCE, BOLD, LEFT, RIGHT, ROMAN, Pages, pages_of
@@ -121,6 +123,28 @@ def test_words_cut_at_a_line_end_join_and_real_compounds_keep_their_hyphen():
         join_lines(["year-over-", "year, 2018-", "2019, soft\u00ad", "ware"], known)
         == "year-over-year, 2018-2019, software"
     )
+
+
+@pytest.mark.parametrize("hyphen", ["-", "‐"])
+def test_a_hyphen_after_a_word_that_begins_compounds_is_kept_unless_the_document_joins_it(hyphen):
+    nothing = Vocabulary(frozenset(), frozenset())
+    assert join_lines([f"our long{hyphen}", "term debt"], nothing) == f"our long{hyphen}term debt"
+    assert join_lines([f"the twenty{hyphen}", "first"], nothing) == f"the twenty{hyphen}first"
+    assert join_lines([f"a year{hyphen}", "book"], Vocabulary(frozenset({"yearbook"}), frozenset())) == "a yearbook"
+    assert join_lines([f"the manage{hyphen}", "ment"], nothing) == "the management"
+
+
+@pytest.mark.parametrize("hyphen", ["-", "‐", "\u00ad"])
+def test_a_number_or_a_name_after_a_line_end_keeps_its_hyphen(hyphen):
+    nothing, shown = Vocabulary(frozenset(), frozenset()), hyphen.replace("\u00ad", "-")
+    assert join_lines([f"2019{hyphen}", "2020"], nothing) == f"2019{shown}2020"
+    assert join_lines([f"COVID{hyphen}", "19"], nothing) == f"COVID{shown}19"
+    assert join_lines([f"non{hyphen}", "GAAP"], nothing) == f"non{shown}GAAP"
+    assert join_lines([f"5{hyphen}", "year"], nothing) == f"5{shown}year"
+
+
+def test_a_soft_hyphen_between_digits_is_a_hyphen():
+    assert clean_text("2019\u00ad2020 co\u00adop") == "2019-2020 coop"
 
 
 def test_a_word_cut_at_a_line_end_joins_on_the_page():
@@ -276,3 +300,62 @@ def test_layout_loses_no_character_and_repeats_none(fragments: list[Fragment]):
     assert Counter(map(id, fragments)) == Counter(id(f) for region in regions for f in region)
     text = "".join(line for region in regions for paragraph in lay_out_region(region) for line in paragraph.lines)
     assert Counter("".join(f.text for f in fragments).replace(" ", "")) == Counter(text.replace(" ", ""))
+
+
+def justify(pages, x, y, line, width):
+    words = line.split()
+    lengths = [pymupdf.get_text_length(word, ROMAN, 10) for word in words]
+    for word, length in zip(words, lengths, strict=True):
+        pages.put(x, y, word)
+        x += length + (width - sum(lengths)) / (len(words) - 1)
+
+
+@pytest.mark.parametrize("gutter", [5, 8, 20])
+@pytest.mark.parametrize("is_justified", [False, True])
+def test_columns_with_a_narrow_gutter_that_are_drawn_row_by_row_are_read_one_after_the_other(gutter, is_justified):
+    width = max(pymupdf.get_text_length(line, ROMAN, 10) for line in LEFT + RIGHT)
+    pages = Pages().add().put(72, 80, "A title across the page, which has more words than fit in one of its columns.")
+    for row, lines in enumerate(zip(LEFT * 2, RIGHT * 2, strict=True)):
+        for x, line in zip((72, 72 + width + gutter), lines, strict=True):
+            if is_justified:
+                justify(pages, x, 100 + 12 * row, line, width)
+            else:
+                pages.put(x, 100 + 12 * row, line)
+    text = " ".join(pages.read().text.split())
+    assert text.endswith(" ".join([*LEFT, *LEFT, *RIGHT, *RIGHT]))
+
+
+def test_lines_of_one_column_are_not_parted_at_wide_spaces():
+    words = [Word(20.0 * at, 20.0 * at + 14, "word") for at in range(12)]
+    lines = [
+        (
+            Fragment(row, 0, 240, 10, 12.0 * row, 10, False, "word " * 12),
+            tuple(replace(w, x0=w.x0 + row) for w in words),
+        )
+        for row in range(0, 200, 7)
+    ]
+    assert part_merged(lines) == [fragment for fragment, _ in lines]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 600),
+            st.floats(0, 800),
+            st.lists(st.tuples(st.floats(0, 20), st.floats(1, 40)), min_size=1, max_size=9),
+        ),
+        max_size=20,
+    )
+)
+def test_parting_loses_no_word(rows):
+    lines = []
+    for left, y, steps in rows:
+        words, x = [], left
+        for at, (gap, width) in enumerate(steps):
+            words.append(Word(x + gap, x + gap + width, f"w{at}"))
+            x = words[-1].x1
+        text = " ".join(word.text for word in words)
+        lines.append((Fragment(words[0].x0, y, words[-1].x1, y + 10, y + 8, 10, False, text), tuple(words)))
+    parted = part_merged(lines)
+    assert " ".join(one.text for one in parted) == " ".join(one.text for one, _ in lines)
+    assert len(parted) >= len(lines)

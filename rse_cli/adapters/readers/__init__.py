@@ -84,7 +84,7 @@ READERS: tuple[ReaderSpec, ...] = (
     ReaderSpec("jsonl", 1, "tabular", "read_jsonl", (".jsonl", ".ndjson", ".jsonlines")),
     ReaderSpec("json", 1, "tabular", "read_json", (".json", ".json5", ".geojson", ".webmanifest")),
     ReaderSpec("html", 1, "html", "read_html", (".html", ".htm", ".xhtml", ".xht")),
-    ReaderSpec("pdf", 2, "pdf", "read_pdf", (".pdf",), is_text=False),
+    ReaderSpec("pdf", 3, "pdf", "read_pdf", (".pdf",), is_text=False),
     ReaderSpec("docx", 1, "docx", "read_docx", (".docx", ".docm", ".dotx", ".dotm"), is_text=False),
     ReaderSpec("pptx", 1, "pptx", "read_pptx", (".pptx", ".pptm"), is_text=False),
     ReaderSpec("xlsx", 1, "xlsx", "read_xlsx", (".xlsx", ".xlsm", ".xltx", ".xltm"), is_text=False),

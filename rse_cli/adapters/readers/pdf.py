@@ -13,6 +13,7 @@ from rse_cli.adapters.readers.pdf_columns import find_gutter, find_known_gutters
 from rse_cli.adapters.readers.pdf_headings import Placed, choose_title, find_headings
 from rse_cli.adapters.readers.pdf_layout import Paragraph, lay_out_region
 from rse_cli.adapters.readers.pdf_lines import Fragment
+from rse_cli.adapters.readers.pdf_merged import Word, Worded, part_merged
 from rse_cli.adapters.readers.pdf_running import PageText, drop_running_lines
 from rse_cli.adapters.readers.pdf_words import Vocabulary, clean_text, collect_words, join_lines
 from rse_cli.core.models import Document
@@ -118,22 +119,30 @@ def _extract_page(document: Any, number: int) -> dict[_Direction, PageText]:
     # Unknown characters must come out as U+FFFD, not as made-up codes, so that they can be counted.
     flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
     try:
-        content = document[number].get_text("dict", flags=flags)
+        page = document[number]
+        parsed = page.get_textpage(flags=flags)
+        content = page.get_text("dict", textpage=parsed)
+        words = page.get_text("words", textpage=parsed)
     except Exception as error:  # one bad page must not cost the others
         _check_memory(error)
         return {}
     size = (content["width"], content["height"])
-    groups: defaultdict[_Direction, dict[tuple[str, int, int], Fragment]] = defaultdict(dict)
+    groups: defaultdict[_Direction, dict[tuple[str, int, int], Worded]] = defaultdict(dict)
+    words_of: defaultdict[tuple[int, int], list[Word]] = defaultdict(list)
+    for x0, _, x1, _, text, block_number, line_number, _ in words:
+        words_of[block_number, line_number].append(Word(x0, x1, text))
     for block in content["blocks"]:
-        for line in block.get("lines", ()):
+        for at, line in enumerate(block.get("lines", ())):
             direction = _round_direction(line["dir"])
             fragment = _make_fragment(line, direction, size)
             if fragment:
                 # Fat type is sometimes faked by printing twice with a slight shift.
                 key = (fragment.text, round(fragment.x0 / 3), round(fragment.baseline / 3))
-                groups[direction].setdefault(key, fragment)
+                # Only upright words lie where they say.
+                known = tuple(words_of[block["number"], at]) if direction == _UPRIGHT else ()
+                groups[direction].setdefault(key, (fragment, known))
     return {
-        direction: PageText(tuple(found.values()), size[1] if direction[0] else size[0])
+        direction: PageText(tuple(part_merged(tuple(found.values()))), size[1] if direction[0] else size[0])
         for direction, found in groups.items()
     }
 

@@ -19,6 +19,16 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPACED_WORD = re.compile(r"(?<!\S)(?:[^\W\d_] ){3,}[^\W\d_](?!\S)")
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _HYPHENS = ("-", "‐", "\u00ad")
+_SOFT_IN_NUMBER = re.compile(r"(?<=\d)\u00ad(?=\d)")
+"""Fonts often give their visible hyphen the code of the soft one; between digits it can be nothing else."""
+
+_COMPOUNDING = {
+    *("cross", "customer", "double", "early", "fifty", "first", "five", "forty", "full", "half", "large", "least"),
+    *("long", "most", "ninety", "one", "peak", "risk", "self", "seventy", "short", "single", "sixty", "third"),
+    *("thirty", "three", "twenty", "two", "wholly", "year"),
+}
+"""Words that begin a compound at least twice as often as they are the first part of a longer word, counted in 1.4
+million characters of reports, papers and speeches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,7 @@ def clean_text(text: str) -> str:
     'Table  of finance'
     """
     repaired = _SURROGATE.sub("�", text.translate(_REPAIRS))
+    repaired = _SOFT_IN_NUMBER.sub("-", repaired)
     repaired = _SPACED_WORD.sub(lambda match: match[0].replace(" ", ""), repaired)
     head, tail = repaired.rstrip(), ""
     if head.endswith("\u00ad"):
@@ -63,6 +74,8 @@ def join_lines(lines: Sequence[str], vocabulary: Vocabulary) -> str:
     --------
     >>> join_lines(["our long-", "term man-", "agement"], Vocabulary(frozenset(), frozenset({"long-term"})))
     'our long-term management'
+    >>> join_lines(["in 2019-", "2020 the govern-", "ment"], Vocabulary(frozenset(), frozenset()))
+    'in 2019-2020 the government'
     """
     text = ""
     for line in lines:
@@ -78,15 +91,17 @@ def join_lines(lines: Sequence[str], vocabulary: Vocabulary) -> str:
 
 
 def _join_hyphenated(text: str, line: str, vocabulary: Vocabulary) -> str:
+    if not line[0].islower() or not text[-2].isalpha():
+        # A number goes on with a number, "COVID-" with "19", "non-" with a name.
+        return text.removesuffix("\u00ad") + ("-" if text.endswith("\u00ad") else "") + line
     if text.endswith("\u00ad"):
         return text[:-1] + line
-    if not line[0].islower() or not text[-2].isalpha():
-        return text + line
     head, tail = text.rsplit(" ", 1)[-1][:-1].lower(), line.split(" ", 1)[0].lower().strip(".,;:)”\"'")
     last = re.split(r"[^\w]", head)[-1]
     solid, compound = last + tail, f"{last}-{tail}"
     known = solid in vocabulary.words
     halves = min(len(last), len(tail)) >= 4 and {last, tail} <= vocabulary.words
     # A hyphen is real if the compound stands elsewhere, if one part has a hyphen already, or if both are words.
-    keep = compound in vocabulary.compounds or (not known and (halves or "-" in head or "-" in tail))
+    compounding = halves or last in _COMPOUNDING or "-" in head or "-" in tail
+    keep = compound in vocabulary.compounds or (not known and compounding)
     return (text if keep else text[:-1]) + line
