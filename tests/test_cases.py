@@ -280,3 +280,44 @@ def test_any_queries_come_back_from_json_lines(folder: Path, queries: list[list[
 def test_any_queries_come_back_from_yaml(folder: Path, queries: list[list[str]]) -> None:
     text = yaml.safe_dump([{"query": texts, "expect": []} for texts in queries], allow_unicode=True)
     assert [list(case.queries) for case in read_cases(write(folder, text))] == queries
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("a.md"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["id", "query", "expect", "path", "text", "lines", "pages", "start_char", "end_char", "x"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.binary(max_size=80) | VALUES.map(lambda value: json.dumps(value).encode()),
+    st.sampled_from(["c.jsonl", "c.yaml"]),
+)
+def test_any_file_gives_cases_or_faults_each_on_one_line(folder: Path, data: bytes, name: str) -> None:
+    try:
+        cases, faults = scan_cases(write(folder, data, name))
+    except UsageError as fault:
+        assert len(str(fault).splitlines()) == 1
+        return
+    assert all(case.queries and all(isinstance(query, str) for query in case.queries) for case in cases)
+    lines = data.count(b"\n") + data.count(b"\r") + 1
+    assert all(1 <= fault.line <= lines + 1 and len(fault.message.splitlines()) == 1 for fault in faults)
+
+
+@given(VALUES.filter(lambda value: isinstance(value, dict)))
+def test_whatever_a_case_holds_it_is_read_alike_from_json_and_yaml(folder: Path, value: dict[str, Any]) -> None:
+    text = json.dumps(value, allow_nan=True)
+
+    from_json = scan_cases(write(folder, text, "c.jsonl"))
+    from_yaml = scan_cases(write(folder, f"- {text}", "c.yaml"))
+
+    assert bool(from_json[1]) == bool(from_yaml[1])
+    if not from_json[1]:
+        assert from_json[0] == from_yaml[0]

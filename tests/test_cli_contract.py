@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -127,6 +128,43 @@ def test_what_the_encoding_of_stdout_lacks_is_escaped(tmp_path: Path, rse: Run, 
     assert plain.text.startswith("zh.md:1: \\u706f\\u5854")
     assert json.json["segments"][0]["text"].startswith("灯塔的灯")
     assert (plain.code, json.code) == (0, 0)
+
+
+QUESTIONS = ("safe climbing", "battery")
+EVERY_SCREEN = (
+    *(["query", *QUESTIONS, *flags] for flags in ([], ["--json"], ["--plain"], ["-l"], ["--format", "context"])),
+    *(["query", *QUESTIONS, "--json", "--method", method] for method in ("dsrag", "hierarchical", "window-parent", "average")),
+    ["query", *QUESTIONS, "--json", "--dedupe", "--composite", "--mmr", "0.5", "--expand-short", "--complete-faq"],
+    *(["inspect", QUESTIONS[0], *flags] for flags in ([], ["--json"], ["--explain"], ["--compare", "top-k"])),
+    *(["check", "cases.yaml", *flags] for flags in ([], ["--json"])),
+    *(["status", *flags] for flags in ([], ["--json"], ["-v"])),
+    ["ingest", "--dry-run"],
+    ["ingest", "--json"],
+)  # fmt: skip
+
+
+def test_every_screen_is_the_same_byte_for_byte_whatever_the_hash_seed(sample: Path, home: Path) -> None:
+    script = (
+        "import json, os, sys; from rse_cli.cli.main import run\n"
+        "for arguments in json.loads(sys.argv[1]): print(arguments, run(arguments), flush=True)"
+    )
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", script, json.dumps(EVERY_SCREEN)],
+            cwd=sample,
+            env=clean_environment(home, {"PYTHONHASHSEED": str(seed)}),
+            capture_output=True,
+            timeout=300,
+            check=True,
+        )
+        for seed in (0, 1)
+    ]
+
+    assert outputs[0].stdout == outputs[1].stdout
+    assert outputs[0].stderr == outputs[1].stderr
+    for arguments in EVERY_SCREEN:
+        assert f"{arguments} 0\n".encode() in outputs[0].stdout
+    assert len(outputs[0].stdout) > 100_000
 
 
 # What is imported

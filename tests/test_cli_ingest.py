@@ -153,6 +153,7 @@ def test_json_prints_one_document_that_is_the_same_each_time(documents: Path, rs
         "removed": [],
         "unchanged": 0,
         "skipped": [{"path": "docs/bad.pdf", "reason": "damaged PDF: Failed to open stream"}],
+        "textless": [],
         "stats": {"encoded": 6, "reused": 0},
     }
     assert second.json == first.json | {"new": [], "unchanged": 3, "stats": {"encoded": 0, "reused": 0}}
@@ -262,6 +263,10 @@ def test_binary_files_are_no_failures_and_no_text(documents: Path, rse: Run) -> 
         "failed": 0,
     }
     assert status["chunks"] == 6
+    reasons = {"docs/blob": "has NUL bytes, so it is not text", "docs/photo.png": ".png files hold no text"}
+    again = rse("ingest", "--verbose", cwd=documents)
+    assert again.stderr == "".join(f"binary {path}: {reason}\n" for path, reason in reasons.items())
+    assert {one["path"]: one["reason"] for one in rse("ingest", "--json", cwd=documents).json["textless"]} == reasons
 
 
 # Which files
@@ -320,6 +325,29 @@ def test_links_are_not_followed_out_of_the_root(tmp_path: Path, rse: Run) -> Non
     assert done.stderr == (
         "skipped file.md: a link out of the indexed folder\nskipped folder: a link out of the indexed folder\n"
     )
+
+
+def test_what_a_link_brought_in_goes_once_it_is_ignored_or_leads_out(
+    documents: Path, rse: Run, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "secret.txt"
+    outside.write_text("A secret.\n")
+    write(documents, {"docs/.plans/plan.md": "The plan.\n", "docs/.plans/other.md": "Another plan.\n"})
+    for name in ("plan", "other"):
+        (documents / "docs" / f"{name}.md").symlink_to(f".plans/{name}.md")
+    first = rse("ingest", "docs", "--json", cwd=documents).json
+
+    write(documents, {"docs/.gitignore": "/.plans/plan.md\n"})
+    (documents / "docs" / "other.md").unlink()
+    (documents / "docs" / "other.md").symlink_to(outside)
+    second = rse("ingest", "docs", "--json", cwd=documents).json
+
+    assert {"docs/plan.md", "docs/other.md"} < set(first["new"])
+    assert second["removed"] == ["docs/other.md", "docs/plan.md"]
+    assert second["skipped"] == [
+        {"path": "docs/other.md", "reason": "a link out of the indexed folder"},
+        {"path": "docs/plan.md", "reason": "a link to an ignored file"},
+    ]
 
 
 def test_a_store_never_indexes_itself_nor_another_one(indexed: Path, rse: Run) -> None:

@@ -44,12 +44,40 @@ def test_what_has_no_text_is_counted_and_failures_are_listed(documents: Path, rs
     rse("ingest", cwd=documents)
 
     lines = rse("status", cwd=documents).text.splitlines()
+    more = rse("status", "-v", cwd=documents).text.splitlines()
 
     assert lines[2] == "files      7 · empty 1 · binary 1 · failed 2"
     assert lines[8:] == [
         "failed     docs/bad.pdf: damaged PDF: Failed to open stream",
         "failed     docs/two␊lines␛[31m.pdf: damaged PDF: Failed to open stream",
     ]
+    assert more == [
+        *lines,
+        "empty      docs/empty.md: no text",
+        "binary     docs/photo.png: .png files hold no text",
+    ]
+
+
+def test_a_scan_is_named_with_what_to_do(documents: Path, rse: Run) -> None:
+    write_scan(documents / "docs" / "scan.pdf")
+
+    first = rse("ingest", "docs", cwd=documents)
+    second = rse("ingest", "docs", cwd=documents)
+
+    assert (first.code, first.stderr) == (0, "empty docs/scan.pdf: no text; scanned? run OCR first\n")
+    assert (second.code, second.stderr) == (0, "")
+    assert rse("status", cwd=documents).text.endswith("\nempty      docs/scan.pdf: no text; scanned? run OCR first\n")
+    assert rse("status", "--json", cwd=documents).json["textless"] == [
+        {"path": "docs/scan.pdf", "status": "empty", "reason": "no text; scanned? run OCR first"}
+    ]
+
+
+def write_scan(path: Path) -> None:
+    import pymupdf
+
+    with pymupdf.open() as pdf:
+        pdf.new_page().draw_rect((72, 72, 300, 300), fill=(0, 0, 0))
+        pdf.save(path)
 
 
 def test_json_is_one_document(documents: Path, rse: Run) -> None:
@@ -77,6 +105,7 @@ def test_json_is_one_document(documents: Path, rse: Run) -> None:
         "chars": 492,
         "bytes": sum(path.stat().st_size for path in (documents / ".rse").rglob("*") if path.is_file()),
         "failures": [{"path": "docs/bad.pdf", "status": "failed", "reason": "damaged PDF: Failed to open stream"}],
+        "textless": [],
         "stale": True,
         "new": ["docs/new.md"],
         "changed": ["docs/pump.md"],
@@ -111,6 +140,17 @@ def test_files_that_were_never_asked_for_do_not_make_it_stale(indexed: Path, rse
     (indexed / "docs" / ".rseignore").write_text("*.png\n")
 
     assert rse("status", "--exit-code", cwd=indexed).code == 0
+
+
+def test_writing_the_settings_does_not_make_it_stale(documents: Path, rse: Run) -> None:
+    rse("ingest", cwd=documents)
+    (documents / "rse.toml").write_text("[query]\npreset = 'precision'\n")
+
+    assert rse("status", "--exit-code", cwd=documents).code == 0
+    assert rse("ingest", cwd=documents).text == "new 0 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
+    named = rse("ingest", "rse.toml", cwd=documents)
+    assert named.text == "new 0 · changed 0 · unchanged 0 · removed 0 · skipped 1\n"
+    assert named.stderr == "skipped rse.toml: the settings of rse, not a document\n"
 
 
 def test_a_file_that_became_ignored_makes_it_stale(indexed: Path, rse: Run) -> None:

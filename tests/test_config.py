@@ -149,6 +149,29 @@ def test_an_empty_variable_counts_as_none(home: Home) -> None:
     assert home.load(environ={"RSE_LIMIT": "", "RSE_HIDDEN": ""}).query["limit"] is None
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("RSE_PRESSET", "RSE_PRESET"),
+        ("RSE_MAXCHARS", "RSE_MAX_CHARS"),
+        ("RSE_SEGMENT_COSTS", "RSE_SEGMENT_COST"),
+        ("rse_limit", "RSE_LIMIT"),
+        ("RSE_STOER", "RSE_STORE"),
+    ],
+)
+def test_a_misspelt_variable_is_a_fault_that_names_the_nearest(home: Home, name: str, meant: str) -> None:
+    assert home.find_faults(environ={name: "1"}) == [f"{name}: unknown variable", f"did you mean {meant!r}?"]
+
+
+def test_variables_of_other_programs_are_left_alone(home: Home) -> None:
+    home.load(environ={"RSE_ANYTHING": "1", "RSE_": "1", "PRESSET": "1", "RSE_PRESSET": "", "RSE_STORE": "s"})
+
+
+def test_a_misspelt_store_finds_no_other_one() -> None:
+    with pytest.raises(ConfigError, match=r"^RSE_STORR: unknown variable; did you mean 'RSE_STORE'\?$"):
+        choose_store(None, {"RSE_STORR": "/a"})
+
+
 def test_only_a_flag_or_a_variable_chooses_the_store(home: Home) -> None:
     assert choose_store(None, {}) is None
     assert choose_store(None, {"RSE_STORE": "/a"}) == Path("/a")
@@ -267,6 +290,40 @@ def test_any_text_gives_settings_or_a_config_error(tmp_path_factory: pytest.Temp
         assert "\x1b" not in str(error)
     else:
         assert settings == load_settings(None, {}, {}, METHOD_KEYS)
+
+
+NAMES = st.sampled_from([*KEYS, *METHOD_KEYS, "source_weights", "store", "qeury"])
+NUMBERS = ("1", "-1", "0.5", "1e999", "nan", "99999999999999999999")
+WORDS = ("true", "''", "'rse'", "'50MB'", "'*.md'", "1979-05-27", "'\\u0000'", "'../../etc'")
+LISTS = ("[]", "['a', 1]", "[[]]", "{}", "{ recall = 0.9 }")
+LITERALS = st.sampled_from([*NUMBERS, *WORDS, *LISTS])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            NAMES, st.sampled_from(sorted({key for keys in KEYS.values() for key in keys} | {"x", "window"})), LITERALS
+        ),
+        max_size=4,
+        unique_by=lambda entry: entry[0],
+    )
+)
+def test_any_sections_keys_and_values_give_settings_or_faults_with_their_line(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, str, str]]
+) -> None:
+    root = tmp_path_factory.mktemp("root")
+    (root / "rse.toml").write_text("".join(f"[{section}]\n{key} = {value}\n" for section, key, value in entries))
+    try:
+        settings = load_settings(root, {}, {}, METHOD_KEYS)
+    except ConfigError as error:
+        assert len(str(error).splitlines()) == 1
+        assert all(
+            fault.startswith(("rse.toml line ", "did you", "it belongs", "if you", "known are"))
+            for fault in str(error).split("; ")
+        )
+    else:
+        taken = {f"rse.toml line {2 * number + 2}" for number in range(len(entries))}
+        assert set(settings.sources.values()) <= taken | {"default"}
 
 
 @pytest.mark.parametrize(

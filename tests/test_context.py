@@ -10,7 +10,7 @@ from rse_cli.adapters.encoders import load_encoder
 from rse_cli.adapters.encoders.pool import EncoderPool
 from rse_cli.adapters.encoders.sentence_transformers import SentenceTransformersEncoder
 from rse_cli.adapters.encoders.wordpiece import load_tokenizer
-from rse_cli.core.context import compose_prompt, format_context, locate_source
+from rse_cli.core.context import compose_prompt, count_least_tokens, format_context, locate_source
 from tests.tiny_models import write_model
 
 
@@ -137,6 +137,13 @@ def test_the_first_segment_is_cut_inside_a_word_if_it_has_no_other_place():
 
 def test_a_budget_below_the_first_heading_leaves_nothing():
     assert format_context([TIDE], count_words, 5) == ""
+
+
+@given(st.builds(Segment, st.text(min_size=1).filter(str.strip)), st.sampled_from([len, count_words]))
+def test_the_least_budget_shows_something_and_any_smaller_one_nothing(segment, count):
+    least = count_least_tokens(segment, count)
+    assert format_context([segment], count, least)
+    assert least == 1 or not format_context([segment], count, least - 1)
 
 
 def test_a_budget_of_nothing_is_an_error():

@@ -198,6 +198,19 @@ def test_a_worktree_finds_the_excludes_of_its_repository(tmp_path: Path) -> None
     assert find(tmp_path / "w") == ["a.md"]
 
 
+@pytest.mark.parametrize(
+    "content", ["gitdir: evil\n", "gitdir: a\0b\n", "gitdir: \n", "gitdir: " + "x/" * 3000, "\udcff"]
+)
+def test_a_git_file_that_names_no_repository_does_no_harm(tmp_path: Path, content: str) -> None:
+    write_tree(tmp_path, {"a.md": "", "evil/b.md": ""})
+    (tmp_path / ".git").write_bytes(os.fsencode(content))
+    os.mkfifo(tmp_path / "evil" / "commondir")
+
+    found = discover(tmp_path)
+
+    assert [file.path for file in found.files] == ["a.md", "evil/b.md"]
+
+
 def test_rules_that_ignore_the_root_itself_do_not_hide_it(tmp_path: Path) -> None:
     root = tmp_path / "repo" / ".notes"
     write_tree(root, {"a.md": "", ".gitignore": ".*/\n"})
@@ -302,6 +315,25 @@ def test_the_path_filter_joins_globs_and_types() -> None:
             compile_path_filter([], [kind])
 
 
+@given(
+    st.lists(st.text(st.sampled_from("ab/*?[]!\\.'\"# é")), max_size=4),
+    st.lists(st.text(st.sampled_from("md./*A"), max_size=4), max_size=2),
+    st.lists(st.text(st.sampled_from("ab/.'\" é"), min_size=1), max_size=5),
+)
+def test_any_filter_is_refused_in_one_line_or_decides_each_path_alone(
+    globs: list[str], types: list[str], paths: list[str]
+) -> None:
+    try:
+        passes = compile_path_filter(globs, types)
+    except UsageError as fault:
+        assert len(str(fault).splitlines()) == 1
+        return
+    together = [passes(path) for path in paths]
+    assert together == [compile_path_filter(globs, types)(path) for path in paths]
+    if not globs and not types:
+        assert all(together)
+
+
 # What can't be indexed
 
 
@@ -341,6 +373,46 @@ def test_links_out_of_the_root_and_broken_ones_are_reported(tmp_path: Path) -> N
         ("out", "a link out of the indexed folder"),
         ("out.md", "a link out of the indexed folder"),
     )
+
+
+def test_a_link_brings_in_nothing_that_is_ignored_or_excluded(tmp_path: Path) -> None:
+    write_tree(
+        tmp_path,
+        {
+            ".gitignore": "/private/\n*.key\n",
+            "private/plan.md": "",
+            "a/server.key": "",
+            "a/.rseignore": "draft.txt\n",
+            "a/draft.txt": "",
+            "old/x.md": "",
+            ".config/notes.md": "",
+        },
+    )
+    targets = ("private/plan.md", "a/server.key", "a/draft.txt", "old/x.md", ".config/notes.md")
+    for number, target in enumerate(targets):
+        (tmp_path / f"{number}.md").symlink_to(target)
+
+    found = discover(tmp_path, exclude=("old/",))
+
+    # Hidden is only the name, and the link has another.
+    assert [file.path for file in found.files] == ["4.md"]
+    assert found.problems == tuple((f"{number}.md", "a link to an ignored file") for number in range(4))
+    assert find(tmp_path, no_ignore=True, exclude=("old/",)) == [
+        "4.md",
+        "a/draft.txt",
+        "a/server.key",
+        "private/plan.md",
+    ]
+    assert find(tmp_path, "0.md") == ["0.md"]  # named itself
+
+
+def test_the_settings_file_of_the_root_is_no_document(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"rse.toml": "", "a.md": "", "sub/rse.toml": ""})
+
+    found = discover(tmp_path, ".", "rse.toml", hidden=True, no_ignore=True)
+
+    assert [file.path for file in found.files] == ["a.md", "sub/rse.toml"]
+    assert found.problems == (("rse.toml", "the settings of rse, not a document"),)
 
 
 def test_links_to_folders_are_not_followed_so_no_cycle_ends_badly(tmp_path: Path) -> None:

@@ -229,7 +229,8 @@ def test_a_second_run_reads_nothing_and_commits_nothing(
     run(files, store, FakeEncoder())
     store.commits.clear()
     monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read"))
-    assert run(files, store) == Summary(unchanged=["a.md", "empty.md"])
+    empty = [record for record in store.snapshot().files() if record.path == "empty.md"]
+    assert run(files, store) == Summary(unchanged=["a.md", "empty.md"], textless=empty)
     assert store.commits == []
 
 
@@ -340,7 +341,9 @@ def test_files_without_text_are_recorded_without_chunks(files: Files, store: Cou
         ("image.png", "binary", ".png files hold no text", 0),
         ("nul.txt", "binary", "has NUL bytes, so it is not text", 0),
     ]
-    assert summary == Summary(new=["blank.md", "image.png", "nul.txt"])
+    records = list(store.snapshot().files())
+    assert summary == Summary(new=["blank.md", "image.png", "nul.txt"], textless=records)
+    assert run(files, store) == Summary(unchanged=["blank.md", "image.png", "nul.txt"], textless=records)
 
 
 def test_a_file_that_loses_its_text_loses_its_chunks(files: Files, store: CountingStore) -> None:

@@ -1,5 +1,7 @@
 """Page images: pages of a PDF as PNG files with names of their own, and what of a page is picture."""
 
+import os
+
 import pymupdf
 import pytest
 
@@ -239,3 +241,5 @@ def test_a_pdf_is_known_by_its_content(tmp_path):
     assert not is_pdf(tmp_path / "b.pdf")
     assert not is_pdf(tmp_path / "gone.pdf")
     assert not is_pdf(tmp_path)
+    os.mkfifo(tmp_path / "pipe.pdf")
+    assert not is_pdf(tmp_path / "pipe.pdf")

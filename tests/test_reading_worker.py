@@ -286,3 +286,10 @@ def test_a_worker_costs_little_for_each_file(worker: ReadingWorker) -> None:
 
     # The best of many, as other programs run too; measured 0.1 ms.
     assert min(times) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("memory", "shown"), [(10, "10 bytes"), (1_500, "1.5 KB"), (30_000_000, "30 MB"), (2_500_000_000, "2.5 GB")]
+)
+def test_a_limit_of_memory_is_said_in_units_that_can_be_read(memory: int, shown: str) -> None:
+    assert ReadLimits(memory=memory).of_memory == f"needed more than {shown}"

@@ -12,7 +12,10 @@ from pathlib import Path
 
 from rse_cli.adapters.found_files import (
     BELONGS_TO_STORE,
+    HOLDS_SETTINGS,
+    LINK_TO_IGNORED,
     NEVER_INDEXED,
+    SETTINGS_FILE,
     STORE_MARKS,
     Selection,
     Walk,
@@ -90,7 +93,8 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
     too, up to the one that holds ``.git``, else up to the root; in a repository inside another one only its own
     ``.gitignore`` files do. Below an ignored folder nothing can be brought back.
 
-    Links to folders are not followed. A link to a file in the root is followed, unless that file is found itself.
+    Links to folders are not followed. A link to a file in the root is followed, unless that file is found itself or
+    is ignored or excluded. The settings file of the root is no document.
     """
     walk = Walk(
         root=os.path.realpath(root),
@@ -102,6 +106,8 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
         folder = path if is_folder else path.rpartition("/")[0]
         if any(is_store(walk, above) for above in (*list_above(folder), folder)):
             walk.report(walk.locate(path), BELONGS_TO_STORE)
+        elif path == SETTINGS_FILE:
+            walk.report(walk.locate(path), HOLDS_SETTINGS)
         elif is_folder:
             _walk_folder(walk, _descend_to(walk, folder))
         else:
@@ -128,6 +134,19 @@ def _descend_to(walk: Walk, path: str) -> _Folder:
     for folder in (*list_above(path), path)[1:]:
         fits = walk.choice.advance(fits, folder, os.path.basename(folder), True)
     return _Folder(path, rules, fits)
+
+
+def _is_ignored(walk: Walk, path: str) -> bool:
+    """Tell whether rules or globs keep out a file that a link names; that it is hidden is no reason of its own."""
+    rules, fits = _descend_to(walk, "").rules, (-1, -1)
+    above = list_above(path)
+    for folder, entry in zip(above, [*above[1:], path], strict=True):
+        name, is_folder = os.path.basename(entry), entry != path
+        rules = _read_rules_of(walk, rules, walk.locate(folder), skip=len(folder) + 1 if folder else 0)
+        fits = walk.choice.advance(fits, entry, name, is_folder)
+        if rules.judge(entry, name, is_folder):
+            return True
+    return walk.choice.exclude is not None and walk.choice.exclude.accepts(fits[1])
 
 
 def _read_rules_of(walk: Walk, rules: IgnoreRules, location: str, prefix: str = "", skip: int = 0) -> IgnoreRules:
@@ -176,7 +195,8 @@ def _scan_folder(walk: Walk, folder: _Folder) -> list[_Folder]:
     rules = folder.rules
     if not walk.selection.no_ignore:
         rules = enter_folder(rules, location, names, prefix="", skip=len(base), report=walk.report)
-    found = [_take_entry(walk, folder, rules, base, entry) for entry in entries if entry.name not in NEVER_INDEXED]
+    never = NEVER_INDEXED if folder.path else NEVER_INDEXED | {SETTINGS_FILE}
+    found = [_take_entry(walk, folder, rules, base, entry) for entry in entries if entry.name not in never]
     return [below for below in found if below]
 
 
@@ -196,6 +216,9 @@ def _take_entry(walk: Walk, folder: _Folder, rules: IgnoreRules, base: str, entr
     if not is_folder:
         if walk.choice.accepts(fits):
             take_file(walk, path)
+            if path in walk.links and _is_ignored(walk, walk.links[path][0]):
+                del walk.links[path]
+                walk.report(entry.path, LINK_TO_IGNORED)
         return None
     if entry.path == walk.store or walk.choice.prunes(fits):
         return None

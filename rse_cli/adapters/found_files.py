@@ -20,12 +20,16 @@ STORE_MARKS = frozenset({"manifest.json", "chunks.lance"})
 NEVER_INDEXED = frozenset({".git", ".rse"})
 """Names whose content is no document, whatever the rules and flags say."""
 
+SETTINGS_FILE = "rse.toml"
+"""In the root: what `rse` is told, not what it is told about, and writing it must not make the index out of date."""
 
 LINK_OUT = "a link out of the indexed folder"
 SPECIAL_FILE = "not a file: a pipe, socket or device"
 BELONGS_TO_STORE = "belongs to a store or to git"
+HOLDS_SETTINGS = "the settings of rse, not a document"
+LINK_TO_IGNORED = "a link to an ignored file"
 
-BY_RULE = frozenset({LINK_OUT, SPECIAL_FILE, BELONGS_TO_STORE})
+BY_RULE = frozenset({LINK_OUT, SPECIAL_FILE, BELONGS_TO_STORE, HOLDS_SETTINGS, LINK_TO_IGNORED})
 """Reasons for leaving something out that are no failure to read it."""
 
 

@@ -232,7 +232,7 @@ def _read_rules(location: str, report: Callable[[str, str], None]) -> RuleSet | 
             return None
         with open(location, "rb") as file:
             data = file.read(_MAX_RULE_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError as error:
         report(location, f"its rules don't apply: {error.strerror}")
@@ -254,7 +254,8 @@ def _find_git_folder(location: str) -> str:
     """Return the folder that holds ``info/exclude``: in worktrees and submodules ``.git`` is a file that names it."""
     folder = os.path.join(location, ".git")
     # A submodule's folder has no `commondir` and is itself the one.
-    with suppress(OSError):
+    # A ValueError is a NUL in a name.
+    with suppress(OSError, ValueError):
         if stat.S_ISREG(os.stat(folder).st_mode):
             folder = os.path.join(location, _read_line(folder).removeprefix("gitdir:").strip())
             folder = os.path.join(folder, _read_line(os.path.join(folder, "commondir")))
@@ -262,5 +263,7 @@ def _find_git_folder(location: str) -> str:
 
 
 def _read_line(location: str) -> str:
+    if not stat.S_ISREG(os.stat(location).st_mode):
+        raise IsADirectoryError(location)
     with open(location, encoding="utf-8", errors="surrogateescape") as file:
         return file.readline(4096).strip()

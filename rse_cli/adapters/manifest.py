@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rse_cli.adapters.found_files import Selection
 from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, STORE_NAME, discard_table, prepare_folder
 from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
 from rse_cli.errors import StoreError
@@ -254,8 +255,22 @@ def _parse_manifest(data: dict[str, Any]) -> Manifest:
         means = {int(k): float(v) for k, v in _expect_mapping(stored["mean_lengths"]).items()}
         settled = stored.get("settled") is True
         statistics = StoredStatistics(int(stored["table_version"]), int(stored["n_chunks"]), means, settled)
-    sources = tuple(Source(str(one["path"]), _expect_mapping(one["selection"])) for one in data.get("sources", ()))
+    sources = tuple(Source(str(one["path"]), _check_selection(one["selection"])) for one in data.get("sources", ()))
     return Manifest(root, model, backend, chunking, statistics, sources)
+
+
+def _check_selection(value: object) -> dict[str, Any]:
+    """Return filters whose values are what a `Selection` takes; those that this version doesn't know are kept."""
+    selection = _expect_mapping(value)
+    for key, default in asdict(Selection()).items():
+        given = selection.get(key, default)
+        if isinstance(default, tuple):
+            fits = isinstance(given, list | tuple) and all(isinstance(glob, str) for glob in given)
+        else:
+            fits = type(given) is type(default)
+        if not fits:
+            raise TypeError(f"{key} is none")
+    return selection
 
 
 def _expect_mapping(value: object) -> dict[str, Any]:

@@ -45,6 +45,9 @@ _Result = TypeVar("_Result")
 def is_pdf(path: Path) -> bool:
     """Tell by its first 1,024 bytes, where the format has its mark, whether a file is a PDF; False if unreadable."""
     try:
+        # A pipe would block when opened.
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return b"%PDF-" in file.read(1024)
     except OSError:

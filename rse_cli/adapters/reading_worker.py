@@ -75,8 +75,9 @@ class ReadLimits:
     @property
     def of_memory(self) -> str:
         """Why a file is given up that needs more."""
-        size = f"{self.memory / 1e9:g} GB" if self.memory >= 1e9 else f"{self.memory / 1e6:g} MB"
-        return f"needed more than {size}"
+        units = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
+        size = next((f"{self.memory / unit:g} {name}" for unit, name in units if self.memory >= unit), "")
+        return f"needed more than {size or f'{self.memory} bytes'}"
 
     def were_other(self, reason: str) -> bool:
         """Tell whether `reason`, for which a file could not be read, may not hold under these limits.

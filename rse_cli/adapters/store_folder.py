@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -22,6 +23,8 @@ DISCARDED_NAME = "discarded"
 IGNORE_NAME = ".gitignore"
 IGNORE_TEXT = "*\n"
 
+_OURS = frozenset({MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER, DISCARDED_NAME})
+
 
 def find_store(start: Path) -> Path | None:
     """Return the ``.rse`` folder of `start` or of its nearest ancestor that has one, as git finds its own.
@@ -40,6 +43,39 @@ def find_store(start: Path) -> Path | None:
     return next((f / STORE_NAME for f in (here, *here.parents) if (f / STORE_NAME).is_dir()), None)
 
 
+def refuse_links(store: Path, *, was_found: bool) -> None:
+    """Refuse a store that leads elsewhere: no index holds a link, so one that does was made to read or write there.
+
+    Nor does any hold a pipe or a device, which would block whoever opens it.
+
+    Parameters
+    ----------
+    store : Path
+        The folder, which need not exist.
+    was_found : bool
+        Whether it was looked for, not named by the user, so that it may be no link itself either.
+
+    Raises
+    ------
+    StoreError
+        Naming the first of them.
+    """
+    if was_found and store.is_symlink():
+        raise StoreError(f"{store} is a link to {store.resolve()}: if that is meant, name it with --store {store}")
+    waiting = [store / name for name in sorted(_OURS)]
+    while waiting:
+        place = waiting.pop()
+        if place.is_symlink() or (place.exists() and not place.is_file() and not place.is_dir()):
+            kind = "a link" if place.is_symlink() else "a pipe or device"
+            raise StoreError(f"{store} holds {kind}, {place.name}, as no index does: delete that folder")
+        try:
+            with os.scandir(place) as entries:
+                waiting += [Path(entry) for entry in entries if not entry.is_file(follow_symlinks=False)]
+        except OSError:
+            # A file; or what is said where it is used; or what another writer has dropped meanwhile.
+            continue
+
+
 def prepare_folder(store: Path) -> None:
     """Make the store's folder with its ``.gitignore``, so that it can be locked.
 
@@ -50,8 +86,7 @@ def prepare_folder(store: Path) -> None:
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
-        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER, DISCARDED_NAME}
-        foreign = sorted(p.name for p in store.iterdir() if p.name not in ours)
+        foreign = sorted(p.name for p in store.iterdir() if p.name not in _OURS)
         ignore = store / IGNORE_NAME
         if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
             foreign.append(IGNORE_NAME)

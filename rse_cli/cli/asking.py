@@ -29,7 +29,7 @@ def read_asked(texts: Sequence[str], batch: str | None) -> list[Asked]:
         If a file can't be read, a text is empty, or lines of the batch can't be used; all of them are named.
     """
     if batch is not None:
-        return parse_batch(_read_text(batch))
+        return parse_batch(_read_text(batch), "standard input" if batch == "-" else batch)
     texts = [_read_text("-").strip() if text == "-" else text for text in texts]
     if not all(text.strip() for text in texts):
         raise UsageError("a query is empty")
@@ -49,7 +49,7 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def parse_batch(text: str) -> list[Asked]:
+def parse_batch(text: str, name: str) -> list[Asked]:
     """Return the queries of a batch: plain lines, or JSON lines with ``query`` and an optional ``id``.
 
     Blank lines are passed over. A line that begins with ``{`` is JSON; a blank query there finds nothing.
@@ -57,7 +57,7 @@ def parse_batch(text: str) -> list[Asked]:
     Raises
     ------
     UsageError
-        Naming every line that is not JSON, or without a query.
+        Naming the file and every line that is not JSON, or without a query.
     """
     asked: list[Asked] = []
     faults: list[str] = []
@@ -69,14 +69,17 @@ def parse_batch(text: str) -> list[Asked]:
             continue
         try:
             asked.append(_parse_case(json.loads(line)))
+        except json.JSONDecodeError as fault:
+            reason = f"not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} at column {fault.colno}"
+            faults.append(f"{name} line {number}: {reason}")
         except ValueError as fault:
-            faults.append(f"line {number}: {fault}")
+            faults.append(f"{name} line {number}: {fault}")
         except RecursionError:
-            faults.append(f"line {number}: nested too deeply")
+            faults.append(f"{name} line {number}: nested too deeply")
     if faults:
         raise UsageError("; ".join(faults[:10]) + (f"; and {len(faults) - 10} more" if len(faults) > 10 else ""))
     if not asked:
-        raise UsageError("the batch holds no query")
+        raise UsageError(f"{name} holds no query")
     return asked
 
 

@@ -39,9 +39,10 @@ def _render_segment(segment: Segment, root: Path, kind: str, folder: Path) -> li
     from rse_cli.adapters.page_images import MOSTLY_PICTURE, is_pdf, measure_pictures, render_pages
 
     path = root / segment.path
-    if segment.start_page is None or segment.end_page is None or not is_pdf(path):
+    if segment.start_page is None or segment.end_page is None:
         return []
-    if not path.resolve().is_relative_to(root.resolve()):
+    # A path of the index is only as good as the index: nothing outside of the root is opened.
+    if not path.resolve().is_relative_to(root.resolve()) or not is_pdf(path):
         return []
     pages: Sequence[int] = range(segment.start_page, segment.end_page + 1)
     try:

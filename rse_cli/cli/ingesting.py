@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -10,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.found_files import BY_RULE
-from rse_cli.adapters.given_paths import choose_root
 from rse_cli.adapters.manifest import (
     ChunkingIdentity,
     Manifest,
     Source,
     add_sources,
     create_manifest,
-    locate_root,
     read_manifest,
 )
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
-from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store
+from rse_cli.cli.consent import check_consent, named_model, remember_choice
+from rse_cli.cli.placing import Place, find_place
 from rse_cli.cli.progress import watch_ingest
 from rse_cli.cli.sources import (
     Survey,
@@ -38,16 +36,22 @@ from rse_cli.cli.wiring import (
     check_version,
     choose_limits,
     lend_encoder,
-    locate_current_folder,
     name_reader,
     name_rebuild,
     open_for_writing,
     read_settings,
 )
-from rse_cli.config import Settings, choose_store
+from rse_cli.config import Settings
 from rse_cli.errors import StoreError
 from rse_cli.pipeline.freshness import measure_staleness
-from rse_cli.pipeline.ingest import PROBLEM_STATUSES, IngestOptions, Summary, explain, ingest_files
+from rse_cli.pipeline.ingest import (
+    PROBLEM_STATUSES,
+    TEXTLESS_STATUSES,
+    IngestOptions,
+    Summary,
+    explain,
+    ingest_files,
+)
 from rse_cli.pipeline.planning import UNREAD, Plan
 from rse_cli.ports import FileRecord
 
@@ -100,16 +104,6 @@ class IngestResult:
     failed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an index lies or will lie, its root, and what is there already; None also where that can't be read."""
-
-    folder: Path
-    root: Path
-    exists: bool
-    manifest: Manifest | None
-
-
 def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     """Bring the index of `paths` up to date; without paths, of the current folder or, to rebuild, of its sources.
 
@@ -118,7 +112,7 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     RseError
         If a path is missing, or the index is another's; nothing is changed then.
     """
-    place = _find_place(paths, flags)
+    place = find_place(paths, flags.store, rebuild=flags.rebuild)
     anew = flags.rebuild or not place.exists
     settings = read_settings(place.root, flags.choice, check_model=anew)
     limits = choose_limits(settings)
@@ -138,7 +132,7 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     return _conclude(place, _settle(summary, survey), survey, dry_run=False)
 
 
-def _conclude(place: _Place, summary: Summary, survey: Survey, *, dry_run: bool) -> IngestResult:
+def _conclude(place: Place, summary: Summary, survey: Survey, *, dry_run: bool) -> IngestResult:
     by_rule = {path for path, _ in survey.found.oversize} | {
         path for path, reason in survey.found.problems if reason in BY_RULE
     }
@@ -154,26 +148,8 @@ def _list_known(index: Index, limits: ReadLimits) -> list[FileRecord]:
     ]
 
 
-def _find_place(paths: Sequence[Path], flags: IngestFlags) -> _Place:
-    """Find the index, or where a new one belongs; a rebuild keeps the root where it can be read."""
-    base = choose_root(paths, locate_current_folder())
-    named = choose_store(flags.store, os.environ)
-    folder = named or find_store(base) or base / STORE_NAME
-    exists = (folder / MANIFEST_NAME).exists()
-    if exists:
-        try:
-            manifest = read_manifest(folder)
-            return _Place(folder, locate_root(folder, manifest), exists, manifest)
-        except StoreError:
-            if not flags.rebuild:
-                raise
-    # A new store that was named says nothing about the root, whatever it is called.
-    at_home = folder.name == STORE_NAME and (exists or named is None)
-    return _Place(folder, folder.resolve().parent if at_home else base, exists, None)
-
-
 def _survey(
-    place: _Place, paths: Sequence[Path], flags: IngestFlags, settings: Settings, known: Sequence[FileRecord]
+    place: Place, paths: Sequence[Path], flags: IngestFlags, settings: Settings, known: Sequence[FileRecord]
 ) -> Survey:
     """Find the files of an ingest. A rebuild without paths is of all that the index held, wherever it is called."""
     selection = make_selection(settings.ingest)
@@ -190,7 +166,7 @@ def _is_flag(settings: Settings, key: str) -> bool:
     return settings.sources["ingest", key].startswith("--")
 
 
-def _open_existing(place: _Place, settings: Settings) -> Index:
+def _open_existing(place: Place, settings: Settings) -> Index:
     """Open an index, unless what is asked for is fixed differently in it."""
     manifest = check_version(place.folder, read_manifest(place.folder))
     faults, flags = [], []
@@ -206,7 +182,8 @@ def _open_existing(place: _Place, settings: Settings) -> Index:
             flags += [f"--{key.replace('_', '-')}", str(settings.ingest[key])]
     if faults:
         raise StoreError(f"{'; '.join(faults)}: rebuild with `{name_rebuild(place.folder, flags)}`")
-    return Index(place.folder, place.root, manifest, open_for_writing(place.folder, manifest, settings))
+    remember_choice(place.root, settings)
+    return _make_index(place, manifest, settings)
 
 
 def _list_fixed(manifest: Manifest) -> dict[str, Any]:
@@ -218,7 +195,7 @@ def _list_fixed(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _create(place: _Place, settings: Settings, rebuild: bool) -> Index:
+def _create(place: Place, settings: Settings, rebuild: bool) -> Index:
     """Begin an empty index; one that is rebuilt stays as it was where nothing else is asked for."""
     from rse_cli.adapters.encoders import choose_backend, load_encoder
 
@@ -226,8 +203,11 @@ def _create(place: _Place, settings: Settings, rebuild: bool) -> Index:
     if place.manifest is not None:
         old = _list_fixed(place.manifest)
         fixed |= {key: value for key, value in old.items() if settings.sources["ingest", key] == "default"}
+        if place.was_found:
+            check_consent(place.folder, place.root, fixed["model"], settings)
     backend = choose_backend(fixed["model"])
     identity = load_encoder(fixed["model"], for_query=False, backend=backend).identity
+    remember_choice(place.root, settings)
     chunking = ChunkingIdentity(TEXT_VERSION, fixed["chunk_chars"], fixed["headers"])
     manifest = create_manifest(
         place.folder,
@@ -239,7 +219,13 @@ def _create(place: _Place, settings: Settings, rebuild: bool) -> Index:
         timeout=settings.ingest["lock_timeout"],
         announce=announce_wait,
     )
-    return Index(place.folder, place.root, manifest, open_for_writing(place.folder, manifest, settings))
+    return _make_index(place, manifest, settings)
+
+
+def _make_index(place: Place, manifest: Manifest, settings: Settings) -> Index:
+    store = open_for_writing(place.folder, manifest, settings)
+    is_trusted = not place.was_found or named_model(settings) == manifest.model.name
+    return Index(place.folder, place.root, manifest, store, is_trusted)
 
 
 def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
@@ -293,6 +279,7 @@ def _foresee(survey: Survey, known: Sequence[FileRecord]) -> Summary:
             unchanged=sorted(record.path for record in same),
             removed=list(changes.removed),
             skipped=[(record.path, explain(record)) for record in same if record.status in PROBLEM_STATUSES],
+            textless=[record for record in same if record.status in TEXTLESS_STATUSES],
         ),
         survey,
     )

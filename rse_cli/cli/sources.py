@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters.discovery import Discovery, discover_files
-from rse_cli.adapters.found_files import Selection
+from rse_cli.adapters.found_files import BY_RULE, Selection
 from rse_cli.adapters.given_paths import resolve_place
 from rse_cli.adapters.manifest import Source
 from rse_cli.cli.output import name_count, say
@@ -111,7 +111,8 @@ def plan_survey(survey: Survey, records: Sequence[FileRecord]) -> Plan:
     """Return what an ingest of the surveyed files has to do."""
     found = survey.found
     scopes = [source.path for source in survey.sources]
-    return plan_ingest(found.files, records, scopes, [path for path, _ in found.problems], name_reader)
+    unreadable = [path for path, reason in found.problems if reason not in BY_RULE]
+    return plan_ingest(found.files, records, scopes, unreadable, name_reader)
 
 
 def measure_changes(index: Index, records: Sequence[FileRecord], confirm_bytes: int | None) -> Staleness:

@@ -12,11 +12,14 @@ def status(
         str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Name the files without text, with the reason.")
+    ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the index is out of date.")] = False,
 ) -> int:
     """Show files, chunks, model, size, failures, and what has changed since the index was made."""
     from rse_cli.cli.summary import measure_status, report_status
 
     found = measure_status(store)
-    report_status(found, as_json=json)
+    report_status(found, as_json=json, verbose=verbose)
     return 1 if exit_code and found.staleness.count else 0

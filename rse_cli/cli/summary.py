@@ -15,7 +15,7 @@ from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, w
 from rse_cli.cli.sources import measure_changes
 from rse_cli.cli.wiring import open_index
 from rse_cli.pipeline.freshness import Staleness
-from rse_cli.pipeline.ingest import PROBLEM_STATUSES, explain
+from rse_cli.pipeline.ingest import PROBLEM_STATUSES, TEXTLESS_STATUSES, explain, is_scan
 from rse_cli.ports import FileRecord
 
 SCHEMA_VERSION = 1
@@ -33,6 +33,12 @@ def report_ingest(result: IngestResult, *, as_json: bool, quiet: bool, verbose: 
     if strict or not quiet:
         for path, reason in summary.skipped:
             say(f"skipped {make_visible_line(path)}: {make_visible_line(reason)}")
+    if not quiet:
+        fresh = {*summary.new, *summary.changed}
+        for record in _sort_records(summary.textless):
+            # A scan is said once, when it is read.
+            if verbose or (is_scan(record) and record.path in fresh):
+                say(f"{record.status} {make_visible_line(record.path)}: {make_visible_line(record.reason)}")
 
 
 def _print_summary(result: IngestResult, verbose: bool) -> None:
@@ -56,6 +62,7 @@ def _describe_ingest(result: IngestResult) -> dict[str, Any]:
         **lists,
         "unchanged": len(summary.unchanged),
         "skipped": [{"path": path, "reason": reason} for path, reason in summary.skipped],
+        "textless": _describe_records(_sort_records(summary.textless)),
         "stats": {"encoded": summary.encoded, "reused": summary.reused},
     }
 
@@ -91,8 +98,8 @@ def _measure_bytes(folder: Path) -> int:
     return total
 
 
-def report_status(status: Status, *, as_json: bool) -> None:
-    """Print the state of the index."""
+def report_status(status: Status, *, as_json: bool, verbose: bool = False) -> None:
+    """Print the state of the index, with the files that have no text where `verbose`; scans are always named."""
     if as_json:
         write_bytes(dump_json(_describe_status(status)))
         return
@@ -113,6 +120,9 @@ def report_status(status: Status, *, as_json: bool) -> None:
         write_result(f"{name:<11}{make_visible_line(value)}\n")
     for record in _list_failures(status.records):
         write_result(f"{'failed':<11}{make_visible_line(record.path)}: {make_visible_line(explain(record))}\n")
+    for record in _list_textless(status.records):
+        if verbose or is_scan(record):
+            write_result(f"{record.status:<11}{make_visible_line(record.path)}: {make_visible_line(record.reason)}\n")
 
 
 def _describe_status(status: Status) -> dict[str, Any]:
@@ -132,10 +142,8 @@ def _describe_status(status: Status) -> dict[str, Any]:
         "chunks": sum(record.n_chunks for record in status.records),
         "chars": sum(record.n_chars for record in status.records),
         "bytes": status.n_bytes,
-        "failures": [
-            {"path": record.path, "status": record.status, "reason": record.reason}
-            for record in _list_failures(status.records)
-        ],
+        "failures": _describe_records(_list_failures(status.records)),
+        "textless": _describe_records(_list_textless(status.records)),
         "stale": status.staleness.count > 0,
         "new": list(status.staleness.new),
         "changed": list(status.staleness.changed),
@@ -144,12 +152,24 @@ def _describe_status(status: Status) -> dict[str, Any]:
 
 
 def _count_files(records: Sequence[FileRecord]) -> dict[str, int]:
-    names = ("indexed", "empty", "binary", *PROBLEM_STATUSES)
+    names = ("indexed", *TEXTLESS_STATUSES, *PROBLEM_STATUSES)
     return {name: sum(record.status == name for record in records) for name in names}
 
 
 def _list_failures(records: Sequence[FileRecord]) -> list[FileRecord]:
     return [record for record in records if record.status in PROBLEM_STATUSES]
+
+
+def _list_textless(records: Sequence[FileRecord]) -> list[FileRecord]:
+    return [record for record in records if record.status in TEXTLESS_STATUSES]
+
+
+def _sort_records(records: Sequence[FileRecord]) -> list[FileRecord]:
+    return sorted(records, key=lambda record: record.path)
+
+
+def _describe_records(records: Sequence[FileRecord]) -> list[dict[str, str]]:
+    return [{"path": record.path, "status": record.status, "reason": record.reason} for record in records]
 
 
 def _format_staleness(staleness: Staleness) -> str:

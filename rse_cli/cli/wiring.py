@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters.manifest import Manifest, locate_root, read_manifest
-from rse_cli.adapters.store_folder import find_store
+from rse_cli.adapters.store_folder import find_store, refuse_links
+from rse_cli.cli.consent import check_consent
 from rse_cli.cli.output import make_visible_line, say
 from rse_cli.config import Settings, choose_store, load_settings
 from rse_cli.core.chunking import CHUNKING_VERSION
@@ -30,12 +31,16 @@ TEXT_VERSION = CHUNKING_VERSION * 100 + TERMS_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index on disk: where it lies, the root of its paths, what it says of itself, and the open store."""
+    """An index on disk: where it lies, the root of its paths, what it says of itself, and the open store.
+
+    `is_trusted` says that the user has named it or its model; else it may have come with somebody else's folder.
+    """
 
     folder: Path
     root: Path
     manifest: Manifest
     store: LanceStore
+    is_trusted: bool
 
 
 def open_index(flag: str | None) -> Index:
@@ -52,12 +57,24 @@ def open_index(flag: str | None) -> Index:
     folder = named or find_store(locate_current_folder())
     if folder is None:
         raise StoreError("no index in this folder or above it: run `rse ingest` in the folder to be indexed")
+    refuse_links(folder, was_found=named is None)
     manifest = check_version(folder, read_manifest(folder))
+    root = choose_index_root(folder, manifest, was_found=named is None)
+    return Index(folder, root, manifest, LanceStore(folder, manifest), is_trusted=named is not None)
+
+
+def choose_index_root(folder: Path, manifest: Manifest, *, was_found: bool) -> Path:
+    """Return the root of an index: a store that came with a folder may not reach out of it, as a named one may.
+
+    Raises
+    ------
+    StoreError
+        If it does.
+    """
     root = locate_root(folder, manifest)
-    # A store that came with a folder may not reach out of it; one that the user names is the user's own.
-    if named is None and root != folder.resolve().parent:
+    if was_found and root != folder.resolve().parent:
         raise StoreError(f"{folder} says that it indexes {root}: if that is meant, name it with --store {folder}")
-    return Index(folder, root, manifest, LanceStore(folder, manifest))
+    return root
 
 
 def locate_current_folder() -> Path:
@@ -124,10 +141,12 @@ def load_index_encoder(index: Index, *, for_query: bool) -> Encoder:
     Raises
     ------
     StoreError
-        If the model on this machine is not the one of the index.
+        If the model on this machine is not the one of the index, or lies where only the index says so.
     """
     from rse_cli.adapters.encoders import load_encoder
 
+    if not index.is_trusted:
+        check_consent(index.folder, index.root, index.manifest.model.name, read_settings(index.root, {}))
     encoder = load_encoder(index.manifest.model.name, for_query=for_query, backend=index.manifest.backend)  # type: ignore[arg-type]
     if encoder.identity != index.manifest.model:
         raise StoreError(

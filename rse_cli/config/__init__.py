@@ -6,8 +6,8 @@ from rse_cli.config.settings import (
     PROJECT_FILE,
     Key,
     Settings,
-    choose_store,
     load_settings,
 )
+from rse_cli.config.variables import choose_store
 
 __all__ = ["DEFAULT_MODELS", "KEYS", "PROJECT_FILE", "Key", "Settings", "choose_store", "load_settings"]

@@ -28,6 +28,7 @@ from rse_cli.config.kinds import (
     make_number,
     make_whole,
 )
+from rse_cli.config.variables import STORE_VARIABLE, list_misspelt, name_variable
 from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import ConfigError, UsageError
 
@@ -168,7 +169,8 @@ def load_settings(
         The folder that may hold the project's ``rse.toml``; None for no project.
     environ : mapping
         The environment: ``RSE_`` and the key in capitals for every key of ``[ingest]``, ``[query]`` and the methods,
-        lists with commas; ``XDG_CONFIG_HOME`` and ``HOME`` for the user's file. An empty variable counts as none.
+        lists with commas; ``XDG_CONFIG_HOME`` and ``HOME`` for the user's file. An empty variable counts as none, one
+        that is nearly one of these as misspelt.
     flags : mapping
         By key. None or an empty list: not given. Under ``set`` the texts ``key=value`` of ``--set``, which go to the
         chosen method, or to ``[refine]``.
@@ -198,15 +200,7 @@ def load_settings(
     trusted = {collected.get("ingest", "model")[0], *collected.get("ingest", "trusted_models")[0]}
     if project:
         _take_file(collected, project, is_users=False)
-    for section, key in _list_pairs(KEYS):
-        variable = f"RSE_{key.upper()}"
-        if section in VARIABLE_SECTIONS and environ.get(variable) and not KEYS[section][key].user_only:
-            collected.take(section, key, environ[variable], variable, from_text=True)
-    # A method's parameter has no prefix either; `max_chars` is the one of [query], which reaches every method.
-    for section, key in _list_pairs(method_keys):
-        variable = f"RSE_{key.upper()}"
-        if environ.get(variable) and not any(key in KEYS[one] for one in VARIABLE_SECTIONS):
-            collected.take(section, key, environ[variable], variable, from_text=True)
+    _take_variables(collected, environ, method_keys)
     before = len(collected.faults)
     _take_flags(collected, flags)
     of_flags = len(collected.faults) - before
@@ -216,12 +210,6 @@ def load_settings(
         more = [f"and {len(faults) - _MAX_FAULTS} more"] if len(faults) > _MAX_FAULTS else []
         raise (UsageError if len(faults) == of_flags else ConfigError)("; ".join(faults[:_MAX_FAULTS] + more))
     return _make_settings(collected, method_keys)
-
-
-def choose_store(flag: str | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the store that ``--store`` or ``RSE_STORE`` names, or None to look for one; no file can name it."""
-    given = flag or environ.get("RSE_STORE")
-    return Path(given).expanduser() if given else None
 
 
 def _list_keys(method_keys: Mapping[str, Mapping[str, type]]) -> dict[str, Mapping[str, Key]]:
@@ -298,6 +286,22 @@ def _suggest(name: str, known: Iterable[str]) -> str:
 def _suggest_parameter(name: str, known: Iterable[str]) -> str:
     """Name the nearest parameter of a method, or else of refinement."""
     return suggest_name(name, [*known, *KEYS["refine"]]) or _suggest(name, known)
+
+
+def _take_variables(
+    collected: _Collected, environ: Mapping[str, str], method_keys: Mapping[str, Mapping[str, type]]
+) -> None:
+    """Take what the environment says, and note variables that are nearly one of ours."""
+    pairs = [(one, key) for one in VARIABLE_SECTIONS for key in KEYS[one] if not KEYS[one][key].user_only]
+    # A method's parameter has no prefix either; `max_chars` is the one of [query], which reaches every method.
+    shared = {key for one in VARIABLE_SECTIONS for key in KEYS[one]}
+    pairs += [(method, key) for method, key in _list_pairs(method_keys) if key not in shared]
+    for section, key in pairs:
+        variable = name_variable(key)
+        if environ.get(variable):
+            collected.take(section, key, environ[variable], variable, from_text=True)
+    names = [STORE_VARIABLE, *(name_variable(key) for _, key in pairs)]
+    collected.faults.extend(list_misspelt(environ, names))
 
 
 def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:

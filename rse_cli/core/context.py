@@ -134,6 +134,31 @@ def format_context(
     return "\n\n".join(kept)
 
 
+def count_least_tokens(
+    segment: Citable, count_tokens: Callable[[str], int], *, summary: str = "", headers: bool = True
+) -> int:
+    """Return the smallest budget with which `format_context` shows anything, if `segment` comes first.
+
+    Parameters
+    ----------
+    segment : Citable
+        The first.
+    count_tokens, headers
+        As for `format_context`.
+    summary : str
+        A line about its document.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> lines = dict(start_line=3, end_line=3, start_page=None, end_page=None)
+    >>> tide = SimpleNamespace(path="sea.md", title="Sea", section="Sea › Tides", text="It ebbs. It flows.", **lines)
+    >>> count_least_tokens(tide, lambda text: len(text.split()))
+    7
+    """
+    return count_tokens(_Entry(1, segment, _clean_body(segment.text), _fold(summary), headers).write(1))
+
+
 def compose_prompt(questions: Sequence[str], context: str) -> Prompt:
     """Return the prompt that asks for an answer from `context` alone, with citations.
 

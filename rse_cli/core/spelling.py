@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def find_nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that `name` is most like, or None where none is near.
+def find_nearest(name: str, known: Iterable[str], nearness: float = 0.6) -> str | None:
+    """Return the known name that `name` is most like, or None where none has that share of letters in common with it.
 
     Case doesn't count, nor does a dash for an underscore.
 
@@ -20,7 +20,7 @@ def find_nearest(name: str, known: Iterable[str]) -> str | None:
     import difflib
 
     spellings = {_fold(each): each for each in known}
-    near = difflib.get_close_matches(_fold(name), spellings, 1)
+    near = difflib.get_close_matches(_fold(name), spellings, 1, nearness)
     return spellings[near[0]] if near else None
 
 

@@ -25,6 +25,7 @@ BATCH_CHUNKS = 512
 BATCH_FILES = 512
 
 PROBLEM_STATUSES = ("encrypted", "unreadable", "failed")
+TEXTLESS_STATUSES = ("empty", "binary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class IngestOptions:
 class Summary:
     """What an ingest did, as lists of paths, each path in one of them; `skipped` pairs them with the reason.
 
-    `encoded` and `reused` count vectors.
+    `encoded` and `reused` count vectors. `textless` are the records of the files, among the new, changed and unchanged
+    ones, that have nothing to be found by.
     """
 
     new: list[str] = field(default_factory=list)
@@ -55,6 +57,7 @@ class Summary:
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    textless: list[FileRecord] = field(default_factory=list)
     encoded: int = 0
     reused: int = 0
 
@@ -121,6 +124,11 @@ def ingest_files(
 def explain(record: FileRecord) -> str:
     """Return why a file has no chunks, as ``status: reason``."""
     return record.reason if record.status == "failed" else f"{record.status}: {record.reason}"
+
+
+def is_scan(record: FileRecord) -> bool:
+    """Tell whether a file has pages but no text on them, which is for the user to mend."""
+    return record.status == "empty" and "OCR" in record.reason
 
 
 def _read_batches(
@@ -191,8 +199,10 @@ def _count_kept(summary: Summary, records: Iterable[FileRecord]) -> None:
     for record in records:
         if record.status in PROBLEM_STATUSES:
             summary.skipped.append((record.path, explain(record)))
-        else:
-            summary.unchanged.append(record.path)
+            continue
+        summary.unchanged.append(record.path)
+        if record.status in TEXTLESS_STATUSES:
+            summary.textless.append(record)
 
 
 def _count_batch(summary: Summary, plan: Plan, batch: list[PreparedFile]) -> None:
@@ -200,5 +210,7 @@ def _count_batch(summary: Summary, plan: Plan, batch: list[PreparedFile]) -> Non
     for record in (file.record for file in batch):
         if record.status in PROBLEM_STATUSES:
             summary.skipped.append((record.path, explain(record)))
-        else:
-            (summary.changed if record.path in known else summary.new).append(record.path)
+            continue
+        (summary.changed if record.path in known else summary.new).append(record.path)
+        if record.status in TEXTLESS_STATUSES:
+            summary.textless.append(record)

@@ -67,6 +67,12 @@ def canonical_name(name: str) -> str:
     return str(folder) if folder.is_dir() else name
 
 
+def locate_folder(name: str) -> Path | None:
+    """Return the folder that a model's name means, or None where it is a name in the cache."""
+    folder = _expand(name)
+    return folder if folder.is_dir() or name.startswith((".", "/", "~")) else None
+
+
 def hash_weights(folder: Path) -> str:
     """Return a SHA-256, in hex, that tells a model's weights by the headers and sizes of its files.
 

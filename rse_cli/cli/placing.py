@@ -1,0 +1,51 @@
+"""Where an ingest goes: the index that is there, or the place and root of a new one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rse_cli.adapters.given_paths import choose_root
+from rse_cli.adapters.manifest import Manifest, read_manifest
+from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store, refuse_links
+from rse_cli.cli.wiring import choose_index_root, locate_current_folder
+from rse_cli.config import choose_store
+from rse_cli.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an index lies or will lie, its root, and what is there already; None also where that can't be read.
+
+    `was_found` says that it was looked for, not named by the user: it may have come with somebody else's folder.
+    """
+
+    folder: Path
+    root: Path
+    exists: bool
+    manifest: Manifest | None
+    was_found: bool
+
+
+def find_place(paths: Sequence[Path], store: str | None, *, rebuild: bool) -> Place:
+    """Find the index, or where a new one belongs; a rebuild keeps the root where it can be read."""
+    base = choose_root(paths, locate_current_folder())
+    named = choose_store(store, os.environ)
+    folder = named or find_store(base) or base / STORE_NAME
+    was_found = named is None
+    refuse_links(folder, was_found=was_found)
+    exists = (folder / MANIFEST_NAME).exists()
+    if exists:
+        try:
+            manifest = read_manifest(folder)
+        except StoreError:
+            if not rebuild:
+                raise
+        else:
+            root = choose_index_root(folder, manifest, was_found=was_found)
+            return Place(folder, root, exists, manifest, was_found)
+    # A new store that was named says nothing about the root, whatever it is called.
+    at_home = folder.name == STORE_NAME and (exists or was_found)
+    return Place(folder, folder.resolve().parent if at_home else base, exists, None, was_found)
