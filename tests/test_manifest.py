@@ -52,7 +52,7 @@ def test_a_new_store_holds_a_manifest_and_hides_itself_from_git(tmp_path: Path) 
         "chunking": {"version": 1, "chunk_chars": 300, "headers": "normal"},
         "statistics": None,
         "sources": [],
-        "format_version": 1,
+        "format_version": 2,
     }
 
 
@@ -119,9 +119,9 @@ class TestRefusals:
             b"null",
             b"\xff\xfe\x00",
             b"{}",
-            b'{"format_version": 1}',
-            b'{"format_version": 1, "root": 3, "backend": "numpy", "model": {}, "chunking": {}, "statistics": null}',
-            b'{"format_version": 1, "root": "..", "backend": "numpy", "model": [], "chunking": {}, "statistics": null}',
+            b'{"format_version": 2}',
+            b'{"format_version": 2, "root": 3, "backend": "numpy", "model": {}, "chunking": {}, "statistics": null}',
+            b'{"format_version": 2, "root": "..", "backend": "numpy", "model": [], "chunking": {}, "statistics": null}',
         ],
     )
     def test_any_other_content_is_one_line_that_says_how_to_mend_it(self, tmp_path: Path, content: bytes) -> None:
@@ -134,7 +134,7 @@ class TestRefusals:
     def test_a_store_of_another_version_says_so(self, tmp_path: Path) -> None:
         make(tmp_path / ".rse", tmp_path)
         path = tmp_path / ".rse/manifest.json"
-        path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 2, "new": []'))
+        path.write_text(path.read_text().replace('"format_version": 2', '"format_version": 3, "new": []'))
         with pytest.raises(StoreError, match="made by another version of rse: rebuild with `rse ingest --rebuild`"):
             read_manifest(tmp_path / ".rse")
 

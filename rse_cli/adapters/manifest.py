@@ -14,7 +14,7 @@ from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
 from rse_cli.errors import StoreError
 from rse_cli.ports import ModelIdentity
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised when a store written by an older version can't be read any more."""
 
 

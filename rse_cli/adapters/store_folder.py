@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from rse_cli.adapters.store_lock import LOCK_NAME
+from rse_cli.adapters.store_readers import READERS_NAME
 from rse_cli.errors import StoreError
 
 STORE_NAME = ".rse"
@@ -50,7 +51,7 @@ def prepare_folder(store: Path) -> None:
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
-        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER, DISCARDED_NAME}
+        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, READERS_NAME, IGNORE_NAME, TABLE_FOLDER, DISCARDED_NAME}
         foreign = sorted(p.name for p in store.iterdir() if p.name not in ours)
         ignore = store / IGNORE_NAME
         if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
