@@ -7,7 +7,6 @@ default tokenizer, which takes ``1.5`` apart. From then on rows that aren't inde
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +26,8 @@ from rse_cli.adapters.lance_snapshot import (
 from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index, read_manifest, write_manifest
 from rse_cli.adapters.store_folder import TABLE_FOLDER
 from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
-from rse_cli.adapters.store_readers import enter_as_reader, exclude_readers
+from rse_cli.adapters.store_readers import enter_as_reader, exclude_readers, leave_as_reader
+from rse_cli.adapters.store_seal import seal_table
 from rse_cli.errors import StoreError
 from rse_cli.ports import FileRecord, IndexedFile, Vectors
 
@@ -103,9 +103,8 @@ class LanceStore:
             raise StoreError(f"another process rebuilt the store {self._folder}: run the command again")
         # Before the table is opened, so that what it opens is there as long as it is read.
         entry = enter_as_reader(self._folder)
-        snapshot = LanceSnapshot(open_dataset(self._folder), manifest)
-        if entry is not None:
-            weakref.finalize(snapshot, os.close, entry)
+        snapshot = LanceSnapshot(self._folder, open_dataset(self._folder), manifest)
+        weakref.finalize(snapshot, leave_as_reader, entry)
         return snapshot
 
     @contextmanager
@@ -214,6 +213,7 @@ class LanceStore:
                 table = _open_table(self._folder, self._manifest.model.dimension)
                 _update_indexes(table, self._folder)
                 _drop_versions(self._folder)
+                seal_table(self._folder)
             self._store_statistics(settled=True)
 
     def _merge(self, rows: pa.Table, outdated: Sequence[str]) -> None:

@@ -20,8 +20,26 @@ DRAFT_NAME = "manifest.json.new"
 DISCARDED_NAME = "discarded"
 """What a table is called while its files are deleted."""
 
+SEAL_NAME = "seal.json"
+"""Digests of the table's files, but for those of rows."""
+
 IGNORE_NAME = ".gitignore"
 IGNORE_TEXT = "*\n"
+
+
+OWN_NAMES = frozenset(
+    {
+        MANIFEST_NAME,
+        DRAFT_NAME,
+        LOCK_NAME,
+        READERS_NAME,
+        SEAL_NAME,
+        f"{SEAL_NAME}.new",
+        IGNORE_NAME,
+        TABLE_FOLDER,
+        DISCARDED_NAME,
+    }
+)
 
 
 def find_store(start: Path) -> Path | None:
@@ -51,8 +69,7 @@ def prepare_folder(store: Path) -> None:
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
-        ours = {MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, READERS_NAME, IGNORE_NAME, TABLE_FOLDER, DISCARDED_NAME}
-        foreign = sorted(p.name for p in store.iterdir() if p.name not in ours)
+        foreign = sorted(p.name for p in store.iterdir() if p.name not in OWN_NAMES)
         ignore = store / IGNORE_NAME
         if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
             foreign.append(IGNORE_NAME)
@@ -76,6 +93,8 @@ def discard_table(store: Path) -> None:
     """
     table, discarded = store / TABLE_FOLDER, store / DISCARDED_NAME
     try:
+        # Names of files in the next table may be the same.
+        (store / SEAL_NAME).unlink(missing_ok=True)
         if discarded.exists():
             shutil.rmtree(discarded)
         if table.exists():

@@ -51,6 +51,12 @@ def enter_as_reader(store: Path) -> int | None:
             return descriptor
 
 
+def leave_as_reader(entry: int | None) -> None:
+    """Close what `enter_as_reader` returned."""
+    if entry is not None:
+        os.close(entry)
+
+
 @contextmanager
 def exclude_readers(store: Path) -> Iterator[bool]:
     """Keep readers out, and tell whether there are none; they can enter again afterwards.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,8 +134,8 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     with index.store.lock():
         # First, so that an index whose making was interrupted knows what it lacks.
         add_sources(place.folder, survey.sources)
-        summary = _carry_out(index, plan_survey(survey, _list_known(index, limits)), flags, limits)
-    return _conclude(place, _settle(summary, survey), survey, dry_run=False)
+        summary = carry_out(index, plan_survey(survey, _list_known(index, limits)), flags, limits)
+    return _conclude(place, settle_summary(summary, survey), survey, dry_run=False)
 
 
 def _conclude(place: _Place, summary: Summary, survey: Survey, *, dry_run: bool) -> IngestResult:
@@ -167,6 +167,9 @@ def _find_place(paths: Sequence[Path], flags: IngestFlags) -> _Place:
         except StoreError:
             if not flags.rebuild:
                 raise
+            with suppress(StoreError):
+                manifest = read_manifest(folder, any_version=True)
+                return _Place(folder, locate_root(folder, manifest), exists, manifest)
     # A new store that was named says nothing about the root, whatever it is called.
     at_home = folder.name == STORE_NAME and (exists or named is None)
     return _Place(folder, folder.resolve().parent if at_home else base, exists, None)
@@ -242,7 +245,8 @@ def _create(place: _Place, settings: Settings, rebuild: bool) -> Index:
     return Index(place.folder, place.root, manifest, open_for_writing(place.folder, manifest, settings))
 
 
-def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
+def carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
+    """Do what is planned, and bring the search indexes up to date. The caller holds the lock."""
     chunking = index.manifest.chunking
     options = IngestOptions(chunking.chunk_chars, chunking.headers)
     with (
@@ -262,10 +266,10 @@ def refresh_index(index: Index) -> None:
     limits = choose_limits(read_settings(index.root, {}))
     with index.store.lock():
         survey = survey_sources(index.root, index.folder, index.manifest.sources)
-        _carry_out(index, plan_survey(survey, _list_known(index, limits)), IngestFlags(progress=True), limits)
+        carry_out(index, plan_survey(survey, _list_known(index, limits)), IngestFlags(progress=True), limits)
 
 
-def _settle(summary: Summary, survey: Survey) -> Summary:
+def settle_summary(summary: Summary, survey: Survey) -> Summary:
     """Add what discovery left out, so that every file counts once: a file with a problem is skipped, not unchanged."""
     skipped = dict(summary.skipped) | _list_left_out(survey)
     return replace(
@@ -286,7 +290,7 @@ def _foresee(survey: Survey, known: Sequence[FileRecord]) -> Summary:
     changes = measure_staleness(plan, name_reader, confirm_bytes=None)
     changed = set(changes.changed)
     same = [*plan.unchanged, *(record for file, record in plan.suspects if file.path not in changed)]
-    return _settle(
+    return settle_summary(
         Summary(
             new=list(changes.new),
             changed=list(changes.changed),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from rse_cli.cli import check, ingest, inspect, query, status
 from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
-from rse_cli.errors import RseError
+from rse_cli.errors import DamagedStoreError, RseError
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
 
@@ -78,6 +79,12 @@ def run(arguments: Sequence[str]) -> int:
     except _Terminated:
         say("rse: terminated; what was finished is kept")
         return EXIT_TERMINATED
+    except DamagedStoreError as fault:
+        from rse_cli.cli.wiring import name_ingest
+
+        command = name_ingest(Path(fault.folder), fault.flag)
+        say(f"rse: {make_visible_line(fault.fault)}: {fault.remedy} with `{make_visible_line(command)}`")
+        return EXIT_ERROR
     except RseError as fault:
         say(f"rse: {make_visible_line(str(fault))}")
         return EXIT_ERROR
