@@ -21,6 +21,10 @@ class StoreError(RseError):
     """The store is missing, damaged, locked, of another format or of another model."""
 
 
+class ClosedStoreError(StoreError):
+    """The store can be read, but not written."""
+
+
 class DamagedStoreError(StoreError):
     """A store that can't be used until a command mends it.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -234,7 +236,7 @@ def hide_panics() -> Iterator[None]:
 
 def is_lance_fault(fault: BaseException) -> bool:
     """Tell whether lance raised `fault`: a panic of its own language is no `Exception`."""
-    known = (OSError, RuntimeError, ValueError, LookupError, TypeError, MemoryError)
+    known = (OSError, RuntimeError, ValueError, MemoryError)
     return isinstance(fault, known) or type(fault).__name__ == "PanicException"
 
 
@@ -272,8 +274,18 @@ def explain_failure(store: Path, flag: str = "--rebuild") -> Iterator[None]:
     except BaseException as error:
         if not is_lance_fault(error):
             raise
-        lines = str(error).splitlines() or [type(error).__name__]
-        fault = f"the store {store} failed: {lines[0][:200]}"
+        if (reason := _find_system_fault(error)) is not None:
+            raise StoreError(f"the store {store} failed: {reason}: mend that and run it again") from error
+        # Behind a comma lance says where in its own source.
+        line = (str(error).splitlines() or [type(error).__name__])[0].split(", /")[0]
+        fault = f"the store {store} failed: {line[:200]}"
         if "not found" in str(error).lower():
             raise StoreError(f"{fault}: run the command again") from error
         raise DamagedStoreError(fault, str(store), flag) from error
+
+
+def _find_system_fault(error: BaseException) -> str | None:
+    """Return what the system said, as of a full disk; None where it is something else, or a file is missing."""
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    number = int(told[1]) if told else getattr(error, "errno", None)
+    return os.strerror(number) if number not in (None, errno.ENOENT) else None

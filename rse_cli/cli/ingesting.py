@@ -22,6 +22,7 @@ from rse_cli.adapters.manifest import (
 )
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store
+from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.progress import watch_ingest
 from rse_cli.cli.sources import (
     Survey,
@@ -119,6 +120,7 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
         If a path is missing, or the index is another's; nothing is changed then.
     """
     place = _find_place(paths, flags)
+    _mention_other_index(place, flags)
     anew = flags.rebuild or not place.exists
     settings = read_settings(place.root, flags.choice, check_model=anew)
     limits = choose_limits(settings)
@@ -159,7 +161,10 @@ def _find_place(paths: Sequence[Path], flags: IngestFlags) -> _Place:
     base = choose_root(paths, locate_current_folder())
     named = choose_store(flags.store, os.environ)
     folder = named or find_store(base) or base / STORE_NAME
-    exists = (folder / MANIFEST_NAME).exists()
+    try:
+        exists = (folder / MANIFEST_NAME).exists()
+    except OSError as fault:
+        raise StoreError(f"can't read the store {folder}: {fault.strerror or fault}") from fault
     if exists:
         try:
             manifest = read_manifest(folder)
@@ -173,6 +178,16 @@ def _find_place(paths: Sequence[Path], flags: IngestFlags) -> _Place:
     # A new store that was named says nothing about the root, whatever it is called.
     at_home = folder.name == STORE_NAME and (exists or named is None)
     return _Place(folder, folder.resolve().parent if at_home else base, exists, None)
+
+
+def _mention_other_index(place: _Place, flags: IngestFlags) -> None:
+    """Say that a new index is made beside the one that is found from here, which `git add` would refuse."""
+    found = find_store(locate_current_folder())
+    if found is None or place.exists or place.folder == found or choose_store(flags.store, os.environ):
+        return
+    if flags.progress:
+        where = make_visible_line(str(place.folder))
+        say(f"rse: a new index at {where}, as what is given lies outside the indexed folder {found.parent}")
 
 
 def _survey(

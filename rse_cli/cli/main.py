@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -91,6 +92,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         discard_stdout()
         return EXIT_OK
+    except OSError as fault:
+        say(f"rse: {_describe_system_fault(fault)}")
+        return EXIT_ERROR
     except Exception:
         return _report_bug()
     return code if isinstance(code, int) else EXIT_OK
@@ -108,6 +112,18 @@ def _run_command(arguments: Sequence[str]) -> object:
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt
     return code
+
+
+def _describe_system_fault(fault: OSError) -> str:
+    """Return one line for what the system refused and nobody expected: of a file, or of stdout, which click writes."""
+    reason = fault.strerror or str(fault)
+    if fault.filename is not None:
+        return f"{make_visible_line(os.fsdecode(fault.filename))}: {reason}"
+    try:
+        flush_streams()
+    except RseError as output_fault:
+        return str(output_fault)
+    return f"the system failed: {reason}"
 
 
 def _report_bug() -> int:
