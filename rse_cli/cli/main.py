@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -16,6 +17,9 @@ from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line,
 from rse_cli.errors import DamagedStoreError, RseError
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
+
+OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)
+"""What a write fails with; files are written where their names are known."""
 
 app = typer.Typer(
     name="rse",
@@ -115,15 +119,12 @@ def _run_command(arguments: Sequence[str]) -> object:
 
 
 def _describe_system_fault(fault: OSError) -> str:
-    """Return one line for what the system refused and nobody expected: of a file, or of stdout, which click writes."""
+    """Return one line for what the system refused and nobody expected: of a file, or of the help that click writes."""
     reason = fault.strerror or str(fault)
     if fault.filename is not None:
         return f"{make_visible_line(os.fsdecode(fault.filename))}: {reason}"
-    try:
-        flush_streams()
-    except RseError as output_fault:
-        return str(output_fault)
-    return f"the system failed: {reason}"
+    what = "can't write the output" if fault.errno in OUTPUT_FAULTS else "the system failed"
+    return f"{what}: {reason}"
 
 
 def _report_bug() -> int:
