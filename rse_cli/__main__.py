@@ -36,10 +36,13 @@ def _distrust_current_folder() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Open the null device for a standard stream that was closed, so that no file gets its number and its output."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """Open the null device for a standard stream that was closed, so that no file gets its number and its output.
+
+    A closed stdout can't be written, so that results that go nowhere are an error, as in other tools.
+    """
+    for name, mode, flags in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 if __name__ == "__main__":

@@ -21,6 +21,33 @@ class StoreError(RseError):
     """The store is missing, damaged, locked, of another format or of another model."""
 
 
+class ClosedStoreError(StoreError):
+    """The store can be read, but not written."""
+
+
+class DamagedStoreError(StoreError):
+    """A store that can't be used until a command mends it.
+
+    Parameters
+    ----------
+    fault : str
+        What is wrong; names the store.
+    folder : str
+        The store.
+    flag : str
+        What `rse ingest` needs to mend it.
+    """
+
+    def __init__(self, fault: str, folder: str, flag: str = "--rebuild") -> None:
+        self.fault, self.folder, self.flag = fault, folder, flag
+        super().__init__(f"{fault}: {self.remedy} with `rse ingest {flag}`")
+
+    @property
+    def remedy(self) -> str:
+        """What the command does, as a verb."""
+        return self.flag.lstrip("-")
+
+
 class ModelError(RseError):
     """An embedding model can't be found, read or trusted."""
 

@@ -93,7 +93,16 @@ def run_in_shell(folder: Path, home: Path, redirection: str, *arguments: str) ->
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(
-    "arguments", [["query", "filter of the pump"], ["query", "filter of the pump", "--json"], ["status"]]
+    "arguments",
+    [
+        ["query", "filter of the pump"],
+        ["query", "filter of the pump", "--json"],
+        ["status"],
+        ["--help"],
+        ["query", "--help"],
+        ["--version"],
+        ["query", "--list-methods"],
+    ],
 )
 def test_a_full_disk_is_one_line(indexed_once: Path, home: Path, arguments: list[str]) -> None:
     done = run_in_shell(indexed_once, home, ">/dev/full", *arguments)
@@ -104,8 +113,10 @@ def test_a_full_disk_is_one_line(indexed_once: Path, home: Path, arguments: list
 @pytest.mark.parametrize(
     ("redirection", "arguments", "code", "stderr"),
     [
-        (">&-", ["query", "filter of the pump"], 0, ""),
-        (">&- 2>&-", ["query", "filter of the pump", "--json"], 0, ""),
+        (">&-", ["query", "filter of the pump"], 2, "rse: can't write the output: Bad file descriptor\n"),
+        (">&-", ["--help"], 2, "rse: can't write the output: Bad file descriptor\n"),
+        (">&- 2>&-", ["query", "filter of the pump", "--json"], 2, ""),
+        (">&-", ["ingest", "--quiet", "--dry-run", "docs"], 0, ""),
         ("2>&-", ["query", "opera in Vienna"], 1, ""),
         ("<&-", ["query", "-"], 2, "rse: a query is empty\n"),
     ],

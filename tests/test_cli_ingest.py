@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from rse_cli.adapters.reading_worker import ReadingWorker
+from rse_cli.core.models import Document
+from rse_cli.errors import ReadError
 from tests.conftest import Run
 
 NO_FILES = "new 0 · changed 0 · unchanged 0 · removed 0 · skipped 0\n"
@@ -771,3 +774,40 @@ def test_a_first_ingest_killed_before_its_first_batch_leaves_an_index_of_0_files
         "rse: 1 file changed since the index was made (--refresh updates it)\n"
         "rse: nothing found: the index holds no text\n"
     )
+
+
+def test_a_folder_above_the_indexed_one_gets_an_index_of_its_own_and_that_is_said(indexed: Path, rse: Run) -> None:
+    inner = indexed / "docs" / "deep"
+    rse("ingest", "--store", inner / ".rse", cwd=inner)
+    (indexed / ".rse").rename(indexed / "away")
+
+    done = rse("ingest", "..", cwd=inner)
+
+    assert (done.code, done.text) == (0, "new 3 · changed 0 · unchanged 0 · removed 0 · skipped 0\n")
+    assert done.stderr == (
+        f"rse: a new index at {indexed}/docs/.rse, as what is given lies outside the indexed folder {inner}\n"
+    )
+    assert rse("ingest", "..", cwd=inner).stderr == ""
+
+
+def test_a_file_that_took_too_long_is_read_again_when_the_limit_changes(
+    documents: Path, rse: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+    original = ReadingWorker.read
+
+    def read(worker: ReadingWorker, path: Path, data: bytes) -> tuple[str, Document]:
+        reads.append(path.name)
+        if path.name == "lamp.txt" and worker.limits.seconds < 50:
+            raise ReadError("failed", worker.limits.of_time)
+        return original(worker, path, data)
+
+    monkeypatch.setattr(ReadingWorker, "read", read)
+
+    assert rse("ingest", cwd=documents).stderr == "skipped docs/lamp.txt: took longer than 20 s\n"
+    reads.clear()
+    assert rse("ingest", cwd=documents).text == "new 0 · changed 0 · unchanged 2 · removed 0 · skipped 1\n"
+    assert reads == []
+    done = rse("ingest", "--read-timeout", "60", cwd=documents)
+    assert (done.text, done.stderr) == ("new 0 · changed 1 · unchanged 2 · removed 0 · skipped 0\n", "")
+    assert reads == ["lamp.txt"]

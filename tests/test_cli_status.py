@@ -93,7 +93,7 @@ def test_json_is_one_document(documents: Path, rse: Run) -> None:
         "schema_version": 1,
         "store": str(documents / ".rse"),
         "root": str(documents),
-        "format_version": 1,
+        "format_version": 2,
         "model": "all-MiniLM-L6-v2",
         "dimension": 384,
         "backend": "numpy",

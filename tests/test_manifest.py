@@ -17,6 +17,7 @@ from rse_cli.adapters.manifest import (
     Manifest,
     StoredStatistics,
     create_manifest,
+    is_manifest_whole,
     locate_root,
     read_manifest,
     write_manifest,
@@ -37,7 +38,9 @@ def make(store: Path, root: Path, model: ModelIdentity = MODEL, rebuild: bool = 
 def test_a_new_store_holds_a_manifest_and_hides_itself_from_git(tmp_path: Path) -> None:
     make(tmp_path / ".rse", tmp_path)
     assert (tmp_path / ".rse/.gitignore").read_text() == "*\n"
-    assert json.loads((tmp_path / ".rse/manifest.json").read_text()) == {
+    assert len(content := json.loads((tmp_path / ".rse/manifest.json").read_text())) == 8
+    assert is_manifest_whole(tmp_path / ".rse") and len(content.pop("digest")) == 64
+    assert content == {
         "root": "..",
         "model": {
             "name": "all-MiniLM-L6-v2",
@@ -52,7 +55,7 @@ def test_a_new_store_holds_a_manifest_and_hides_itself_from_git(tmp_path: Path) 
         "chunking": {"version": 1, "chunk_chars": 300, "headers": "normal"},
         "statistics": None,
         "sources": [],
-        "format_version": 1,
+        "format_version": 2,
     }
 
 
@@ -63,6 +66,17 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
     changed = dataclasses.replace(manifest, statistics=statistics)
     write_manifest(tmp_path / ".rse", changed)
     assert read_manifest(tmp_path / ".rse") == changed
+
+
+def test_a_manifest_that_says_something_else_than_was_written_is_told(tmp_path: Path) -> None:
+    path = tmp_path / ".rse/manifest.json"
+    make(tmp_path / ".rse", tmp_path)
+    text = path.read_text()
+    for old, new in (("384", "385"), ('"53aa"', '"53ab"'), ('"root"', '"boot"'), ("{", "["), ('"digest"', '"digits"')):
+        path.write_text(text.replace(old, new, 1))
+        assert not is_manifest_whole(tmp_path / ".rse")
+    path.write_text(text.replace("\n", "\n\n"))
+    assert is_manifest_whole(tmp_path / ".rse")
 
 
 class TestRoot:
@@ -119,9 +133,9 @@ class TestRefusals:
             b"null",
             b"\xff\xfe\x00",
             b"{}",
-            b'{"format_version": 1}',
-            b'{"format_version": 1, "root": 3, "backend": "numpy", "model": {}, "chunking": {}, "statistics": null}',
-            b'{"format_version": 1, "root": "..", "backend": "numpy", "model": [], "chunking": {}, "statistics": null}',
+            b'{"format_version": 2}',
+            b'{"format_version": 2, "root": 3, "backend": "numpy", "model": {}, "chunking": {}, "statistics": null}',
+            b'{"format_version": 2, "root": "..", "backend": "numpy", "model": [], "chunking": {}, "statistics": null}',
         ],
     )
     def test_any_other_content_is_one_line_that_says_how_to_mend_it(self, tmp_path: Path, content: bytes) -> None:
@@ -134,7 +148,7 @@ class TestRefusals:
     def test_a_store_of_another_version_says_so(self, tmp_path: Path) -> None:
         make(tmp_path / ".rse", tmp_path)
         path = tmp_path / ".rse/manifest.json"
-        path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 2, "new": []'))
+        path.write_text(path.read_text().replace('"format_version": 2', '"format_version": 3, "new": []'))
         with pytest.raises(StoreError, match="made by another version of rse: rebuild with `rse ingest --rebuild`"):
             read_manifest(tmp_path / ".rse")
 
@@ -240,5 +254,5 @@ class TestLock:
             worker.communicate(b"\n")
 
     def test_a_store_that_is_not_there_cannot_be_locked(self, tmp_path: Path) -> None:
-        with pytest.raises(StoreError, match="can't lock the store"), lock_store(tmp_path / "x", 0):
+        with pytest.raises(StoreError, match="can't write the store"), lock_store(tmp_path / "x", 0):
             pytest.fail("locked nothing")

@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from rse_cli.adapters import reading_worker
+from rse_cli.adapters import reading_worker, spawning
 from rse_cli.adapters.readers import read_document
 from rse_cli.adapters.reading_worker import OWN_BYTES, ReadingWorker, ReadLimits, is_harmless
 from rse_cli.config.settings import KEYS
@@ -293,3 +294,19 @@ def test_a_worker_costs_little_for_each_file(worker: ReadingWorker) -> None:
 )
 def test_a_limit_of_memory_is_said_in_units_that_can_be_read(memory: int, shown: str) -> None:
     assert ReadLimits(memory=memory).of_memory == f"needed more than {shown}"
+
+
+def test_an_interrupt_waits_until_a_worker_was_told_all_it_needs() -> None:
+    """Another thread takes the signal, as those of libraries do, for which Python then raises in this one."""
+    done, end = [], threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt), spawning._hold_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
+            done.append("told")
+    finally:
+        end.set()
+        thread.join()
+    assert done == ["told"]

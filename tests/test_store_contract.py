@@ -16,9 +16,10 @@ import pytest
 from rse_cli.adapters import lance_snapshot, lancedb_store
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import ChunkingIdentity, create_manifest, read_manifest
+from rse_cli.adapters.store_readers import READERS_NAME
 from rse_cli.core.models import Chunk
 from rse_cli.errors import StoreError
-from rse_cli.ports import KEY_BITS, FileRecord, FileStamp, IndexedFile, ModelIdentity, Store
+from rse_cli.ports import KEY_BITS, FileRecord, FileStamp, IndexedFile, ModelIdentity, Store, make_key
 from tests.fake_store import FakeStore
 
 DIMENSION = 8
@@ -472,9 +473,21 @@ class TestLanceStore:
         assert lance_store.snapshot().document_frequencies(["cat", "word3"]) == [6, 1]
         assert list_texts(lance_store) == {f"f{i}": [f"word{i}", "cat"] for i in range(6)}
         fragments = list((tmp_path / ".rse/chunks.lance/data").glob("*.lance"))
-        assert len(fragments) == 7  # the six, kept for their readers, and the joined one
+        assert len(fragments) == 1
 
-    def test_a_version_goes_only_when_a_newer_one_has_been_there_for_long(
+    def test_what_a_reader_opened_stays_while_it_reads(self, lance_store: LanceStore, tmp_path: Path) -> None:
+        put(lance_store, indexed("a", "one"))
+        old = lance_store.snapshot()
+        put(lance_store, indexed("a", "two"))
+        lance_store.maintain()
+        assert [text for chunk in old.chunks([make_key(0, 0)]) for text in [chunk.chunk.text]] == ["one"]
+        assert len(list((tmp_path / ".rse/chunks.lance/data").glob("*.lance"))) == 2
+        del old
+        lance_store.maintain()
+        assert len(list((tmp_path / ".rse/chunks.lance/data").glob("*.lance"))) == 1
+        assert list_texts(lance_store) == {"a": ["two"]}
+
+    def test_beside_readers_a_version_goes_when_a_newer_one_has_been_there_for_long(
         self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         put(lance_store, indexed("a", "one"))
@@ -489,6 +502,14 @@ class TestLanceStore:
         assert len(list((tmp_path / ".rse/chunks.lance/data").glob("*.lance"))) == 1
         with pytest.raises(StoreError, match="run the command again"):
             old.nearest(point(1), 5, None)
+
+    def test_a_reader_enters_where_nothing_can_be_written(self, lance_store: LanceStore, tmp_path: Path) -> None:
+        put(lance_store, indexed("a", "one"))
+        (tmp_path / ".rse" / READERS_NAME).unlink(missing_ok=True)
+        (tmp_path / ".rse" / READERS_NAME).mkdir()
+        assert list_texts(lance_store) == {"a": ["one"]}
+        lance_store.maintain()
+        assert list_texts(lance_store) == {"a": ["one"]}
 
     def test_an_index_rebuilt_meanwhile_is_refused(self, lance_store: LanceStore, tmp_path: Path) -> None:
         put(lance_store, indexed("a", "one"))

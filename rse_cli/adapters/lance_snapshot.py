@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from rse_cli.adapters import store_columns
 from rse_cli.adapters.code_pages import release_code_pages
 from rse_cli.adapters.manifest import Manifest
 from rse_cli.adapters.store_folder import TABLE_FOLDER
-from rse_cli.errors import StoreError
+from rse_cli.errors import DamagedStoreError, StoreError
 from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, Vectors
 
 if TYPE_CHECKING:
@@ -41,13 +43,16 @@ class LanceSnapshot:
 
     Parameters
     ----------
+    folder : Path
+        The store.
     dataset : lance.LanceDataset or None
         The table at one version; None where nothing was ever committed.
     manifest : Manifest
         For the dimension, and the statistics if they are of that version.
     """
 
-    def __init__(self, dataset: lance.LanceDataset | None, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, dataset: lance.LanceDataset | None, manifest: Manifest) -> None:
+        self._folder = folder
         self._dataset = dataset
         self._manifest = manifest
         self._searched = False
@@ -131,7 +136,7 @@ class LanceSnapshot:
         """Return for each term how many chunks hold it, those not indexed yet included."""
         if self._dataset is None:
             return [0] * len(terms)
-        with explain_failure(self._dataset.uri):
+        with hide_panics(), explain_failure(self._folder, "--repair"):
             return [
                 self._dataset.scanner(full_text_query=match_terms([term]), columns=[], with_row_id=True).count_rows()
                 for term in terms
@@ -168,7 +173,7 @@ class LanceSnapshot:
     def _scan(self, columns: Iterable[str], **options: Any) -> pa.Table:
         if self._dataset is None or options.get("filter") == "false":
             return store_columns.make_empty_table(columns, self._manifest.model.dimension)
-        with explain_failure(self._dataset.uri):
+        with hide_panics(), explain_failure(self._folder, "--repair"):
             return self._dataset.to_table(columns=list(columns), **options)
 
 
@@ -211,6 +216,30 @@ def silence_logs() -> None:
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 
+@contextmanager
+def hide_panics() -> Iterator[None]:
+    """Send to nowhere what lance's own threads print when damaged data stops them; the failure itself is raised."""
+    try:
+        kept = os.dup(2)
+    except OSError:
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def is_lance_fault(fault: BaseException) -> bool:
+    """Tell whether lance raised `fault`: a panic of its own language is no `Exception`."""
+    known = (OSError, RuntimeError, ValueError, MemoryError)
+    return isinstance(fault, known) or type(fault).__name__ == "PanicException"
+
+
 def filter_paths(paths: Sequence[str]) -> str:
     """Return the filter for rows of `paths`, at least one."""
     return f"path IN ({quote_texts(paths)})"
@@ -236,11 +265,27 @@ def match_terms(terms: Sequence[str]) -> Any:
 
 
 @contextmanager
-def explain_failure(place: Path | str) -> Iterator[None]:
-    """Turn what lance and lancedb raise into one line."""
+def explain_failure(store: Path, flag: str = "--rebuild") -> Iterator[None]:
+    """Turn what lance and lancedb raise into one line, which names what `rse ingest` needs to mend it."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError) as error:
-        lines = str(error).splitlines() or [type(error).__name__]
-        hint = "run the command again" if "not found" in str(error).lower() else "rebuild with `rse ingest --rebuild`"
-        raise StoreError(f"the store {place} failed: {lines[0][:200]}: {hint}") from error
+    except StoreError:
+        raise
+    except BaseException as error:
+        if not is_lance_fault(error):
+            raise
+        if (reason := _find_system_fault(error)) is not None:
+            raise StoreError(f"the store {store} failed: {reason}: mend that and run it again") from error
+        # Behind a comma lance says where in its own source.
+        line = (str(error).splitlines() or [type(error).__name__])[0].split(", /")[0]
+        fault = f"the store {store} failed: {line[:200]}"
+        if "not found" in str(error).lower():
+            raise StoreError(f"{fault}: run the command again") from error
+        raise DamagedStoreError(fault, str(store), flag) from error
+
+
+def _find_system_fault(error: BaseException) -> str | None:
+    """Return what the system said, as of a full disk; None where it is something else, or a file is missing."""
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    number = int(told[1]) if told else getattr(error, "errno", None)
+    return os.strerror(number) if number not in (None, errno.ENOENT) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -12,10 +13,10 @@ from typing import Any
 from rse_cli.adapters.found_files import Selection
 from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, STORE_NAME, discard_table, prepare_folder
 from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
-from rse_cli.errors import StoreError
+from rse_cli.errors import DamagedStoreError, StoreError
 from rse_cli.ports import ModelIdentity
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised when a store written by an older version can't be read any more."""
 
 
@@ -190,8 +191,15 @@ def add_sources(store: Path, sources: Sequence[Source]) -> None:
         write_manifest(store, replace(manifest, sources=together))
 
 
-def read_manifest(store: Path) -> Manifest:
+def read_manifest(store: Path, *, any_version: bool = False) -> Manifest:
     """Read what the store at `store` says about itself.
+
+    Parameters
+    ----------
+    store : Path
+        The folder.
+    any_version : bool
+        Whether to read also what another version wrote, to make it anew.
 
     Raises
     ------
@@ -210,11 +218,24 @@ def read_manifest(store: Path) -> Manifest:
     try:
         data = json.loads(content)
         version = data["format_version"]
-        if version == FORMAT_VERSION:
+        if any_version or version == FORMAT_VERSION:
             return _parse_manifest(data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{store} is not a store, or a damaged one: rebuild with `rse ingest --rebuild`") from error
-    raise StoreError(f"{store} was made by another version of rse: rebuild with `rse ingest --rebuild`")
+        raise DamagedStoreError(f"{store} is not a store, or a damaged one", str(store)) from error
+    raise DamagedStoreError(f"{store} was made by another version of rse", str(store))
+
+
+def is_manifest_whole(store: Path) -> bool:
+    """Tell whether the manifest says what was written, by its own digest."""
+    try:
+        data = json.loads((store / MANIFEST_NAME).read_bytes())
+        return bool(data.pop("digest") == _digest_data(data))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _digest_data(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def write_manifest(store: Path, manifest: Manifest) -> None:
@@ -227,7 +248,9 @@ def write_manifest(store: Path, manifest: Manifest) -> None:
     StoreError
         If the folder can't be written.
     """
-    text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False) + "\n"
+    # Through JSON, which turns the numbers that are keys into texts.
+    data = json.loads(json.dumps(asdict(manifest)))
+    text = json.dumps(data | {"digest": _digest_data(data)}, indent=1, ensure_ascii=False) + "\n"
     try:
         draft = store / DRAFT_NAME
         try:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from rse_cli.adapters.store_lock import LOCK_NAME
+from rse_cli.adapters.store_readers import READERS_NAME
 from rse_cli.errors import StoreError
 
 STORE_NAME = ".rse"
@@ -20,10 +21,25 @@ DRAFT_NAME = "manifest.json.new"
 DISCARDED_NAME = "discarded"
 """What a table is called while its files are deleted."""
 
+SEAL_NAME = "seal.json"
+"""Digests of the table's files, but for those of rows."""
+
 IGNORE_NAME = ".gitignore"
 IGNORE_TEXT = "*\n"
 
-_OURS = frozenset({MANIFEST_NAME, DRAFT_NAME, LOCK_NAME, IGNORE_NAME, TABLE_FOLDER, DISCARDED_NAME})
+OWN_NAMES = frozenset(
+    {
+        MANIFEST_NAME,
+        DRAFT_NAME,
+        LOCK_NAME,
+        READERS_NAME,
+        SEAL_NAME,
+        f"{SEAL_NAME}.new",
+        IGNORE_NAME,
+        TABLE_FOLDER,
+        DISCARDED_NAME,
+    }
+)
 
 
 def find_store(start: Path) -> Path | None:
@@ -62,7 +78,7 @@ def refuse_links(store: Path, *, was_found: bool) -> None:
     """
     if was_found and store.is_symlink():
         raise StoreError(f"{store} is a link to {store.resolve()}: if that is meant, name it with --store {store}")
-    waiting = [store / name for name in sorted(_OURS)]
+    waiting = [store / name for name in sorted(OWN_NAMES)]
     while waiting:
         place = waiting.pop()
         if place.is_symlink() or (place.exists() and not place.is_file() and not place.is_dir()):
@@ -86,7 +102,7 @@ def prepare_folder(store: Path) -> None:
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
-        foreign = sorted(p.name for p in store.iterdir() if p.name not in _OURS)
+        foreign = sorted(p.name for p in store.iterdir() if p.name not in OWN_NAMES)
         ignore = store / IGNORE_NAME
         if ignore.exists() and ignore.read_text(encoding="utf-8", errors="replace") not in ("", IGNORE_TEXT):
             foreign.append(IGNORE_NAME)
@@ -110,6 +126,8 @@ def discard_table(store: Path) -> None:
     """
     table, discarded = store / TABLE_FOLDER, store / DISCARDED_NAME
     try:
+        # Names of files in the next table may be the same.
+        (store / SEAL_NAME).unlink(missing_ok=True)
         if discarded.exists():
             shutil.rmtree(discarded)
         if table.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rse_cli.errors import StoreError
+from rse_cli.errors import ClosedStoreError, StoreError
 
 LOCK_NAME = "lock"
 
@@ -39,17 +40,21 @@ def lock_store(store: Path, timeout: float, announce: Callable[[str], None] = la
     Raises
     ------
     StoreError
-        If the lock file can't be opened, or another process still holds it after `timeout`; names that process.
+        If the lock file can't be opened (`ClosedStoreError` where writing is not allowed), or another process still
+        holds it after `timeout`; names that process.
     """
     try:
         # Python makes descriptors that started programs don't inherit, so no worker keeps the lock alive.
         descriptor = os.open(store / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise StoreError(f"can't lock the store {store}: {error.strerror or error}") from error
+        kind = ClosedStoreError if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else StoreError
+        raise kind(f"can't write the store {store}: {error.strerror or error}") from error
     try:
         _wait_for_lock(descriptor, store, timeout, announce)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        # For a message of others only: a full disk is no reason to stop here.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
         with suppress(OSError):
             os.ftruncate(descriptor, 0)

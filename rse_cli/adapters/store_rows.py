@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rse_cli.core.models import Chunk
 from rse_cli.ports import KEY_BITS, MAX_CHUNKS_PER_FILE, FileRecord, IndexedFile, Vectors
@@ -40,7 +41,8 @@ def build_schema(dimension: int) -> pa.Schema:
             *(pa.field(name, pa.int64()) for name in numbers),
             *(pa.field(name, pa.string()) for name in texts),
             pa.field("vector", pa.list_(pa.float32(), dimension)),
-            pa.field("document_vector", pa.list_(pa.float32(), dimension)),
+            # Of no fixed length: a null of a fixed one takes the room of a vector, which doubled the index.
+            pa.field("document_vector", pa.list_(pa.float32())),
             pa.field("digest", pa.binary()),
             *(pa.field(name, pa.int64()) for name in head_numbers),
             *(pa.field(name, pa.string()) for name in head_texts),
@@ -72,11 +74,10 @@ def build_rows(files: Sequence[IndexedFile], numbers: Sequence[int], dimension: 
         rows.append(_describe_record(file.record, number))
         vectors += [np.zeros((1, dimension), np.float32), np.asarray(file.vectors, np.float32).reshape(-1, dimension)]
         document_vectors += [file.document_vector, *[None] * len(file.chunks)]
-        columns = zip(file.chunks, file.terms, file.text_hashes, vectors[-1], strict=True)
+        columns = zip(file.chunks, file.terms, file.text_hashes, strict=True)
         rows.extend(
-            _describe_chunk(file.record.path, number, chunk)
-            | {"terms": terms, "text_hash": text_hash, "digest": digest_row(file.record.path, chunk.text, vector)}
-            for chunk, terms, text_hash, vector in columns
+            _describe_chunk(file.record.path, number, chunk) | {"terms": terms, "text_hash": text_hash}
+            for chunk, terms, text_hash in columns
         )
     stacked = np.concatenate(vectors) if vectors else np.zeros((0, dimension), np.float32)
     return _build_table(rows, stacked, document_vectors)
@@ -116,12 +117,57 @@ def validate_file(file: IndexedFile, dimension: int) -> None:
             raise ValueError(f"{name}: a vector is not finite and of unit length")
 
 
-def digest_row(path: str, text: str, vector: Vectors | None) -> bytes:
-    """Return the SHA-256 by which damage to a row can be told: over its path, text and vector bits."""
-    digest = hashlib.sha256(path.encode("utf-8", "surrogatepass") + b"\0" + text.encode("utf-8", "surrogatepass"))
-    if vector is not None:
-        digest.update(b"\0" + np.ascontiguousarray(vector, "<f4").tobytes())
-    return digest.digest()
+def digest_rows(table: pa.Table) -> list[bytes]:
+    """Return for each row the SHA-256 by which damage to it can be told: over all its columns but `digest` itself.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Rows with the schema of `build_schema`, with or without the column `digest`.
+
+    Notes
+    -----
+    A row is hashed as its numbers and its lengths of texts and lists (-1 for null), each as eight bytes, and then the
+    texts in UTF-8 and the lists' items, column by column in the order of their names: no two rows give the same bytes.
+    """
+    import pyarrow as pa
+
+    numbers: list[NDArray[np.int64]] = []
+    contents: list[Sequence[bytes]] = []
+    for name in sorted(set(table.column_names) - {"digest"}):
+        column = table[name]
+        present = np.asarray(column.is_valid())
+        if pa.types.is_integer(column.type):
+            numbers += [present.astype(np.int64), column.cast(pa.int64()).fill_null(0).to_numpy()]
+            continue
+        parts = _cut_texts(column) if pa.types.is_string(column.type) else _cut_lists(column, present)
+        numbers.append(np.array([-1 if part is None else len(part) for part in parts], np.int64))
+        contents.append([part or b"" for part in parts])
+    fixed = np.ascontiguousarray(np.column_stack(numbers), "<i8")
+    return [
+        hashlib.sha256(b"".join((row.tobytes(), *parts))).digest() for row, *parts in zip(fixed, *contents, strict=True)
+    ]
+
+
+def _cut_texts(column: pa.ChunkedArray) -> list[bytes | None]:
+    import pyarrow as pa
+
+    texts: list[bytes | None] = column.cast(pa.binary()).to_pylist()
+    return texts
+
+
+def _cut_lists(column: pa.ChunkedArray, present: NDArray[np.bool_]) -> list[bytes | None]:
+    """Return the items of each list as bytes, None for a null."""
+    import pyarrow.compute as pc
+
+    held = column.drop_null()
+    lengths = pc.list_value_length(held).to_numpy()
+    chunks = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in held.chunks]
+    items = np.concatenate(chunks) if chunks else np.zeros(0, np.float32)
+    raw = items.astype(items.dtype.newbyteorder("<"), copy=False).tobytes()
+    ends = np.cumsum(lengths, dtype=np.int64) * items.itemsize
+    cuts = iter(zip(ends - lengths * items.itemsize, ends, strict=True))
+    return [raw[slice(*next(cuts))] if there else None for there in present]
 
 
 def _build_table(
@@ -131,24 +177,22 @@ def _build_table(
     import pyarrow as pa
 
     schema = build_schema(vectors.shape[1])
-    is_head = np.array([row["ord"] == -1 for row in rows], bool)
-    of_heads = np.zeros_like(vectors)
-    for at, document_vector in enumerate(document_vectors):
-        if document_vector is not None:
-            of_heads[at] = document_vector
-    absent = np.array([document_vector is None for document_vector in document_vectors], bool)
-    lists = {"vector": (vectors, is_head), "document_vector": (of_heads, absent)}
-    return pa.Table.from_arrays(
+    is_head = pa.array(np.array([row["ord"] == -1 for row in rows], bool))
+    lists = {
+        "vector": lambda kind: pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), type=kind, mask=is_head),
+        "document_vector": lambda kind: pa.array(document_vectors, kind),
+    }
+    table = pa.Table.from_arrays(
         [
-            pa.FixedSizeListArray.from_arrays(
-                pa.array(lists[field.name][0].ravel()), type=field.type, mask=pa.array(lists[field.name][1])
-            )
+            lists[field.name](field.type)
             if field.name in lists
             else pa.array([row.get(field.name) for row in rows], field.type)
             for field in schema
         ],
         schema=schema,
     )
+    at = schema.get_field_index("digest")
+    return table.set_column(at, schema.field(at), pa.array(digest_rows(table), pa.binary()))
 
 
 def _describe_record(record: FileRecord, number: int) -> dict[str, Any]:
@@ -156,7 +200,6 @@ def _describe_record(record: FileRecord, number: int) -> dict[str, Any]:
         "gid": number << KEY_BITS,
         "path": record.path,
         "ord": -1,
-        "digest": digest_row(record.path, record.content_hash, None),
         "size": record.stamp.size,
         "mtime_ns": record.stamp.mtime_ns,
         "ctime_ns": record.stamp.ctime_ns,

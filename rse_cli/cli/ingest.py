@@ -42,6 +42,7 @@ def ingest(
         float | None, typer.Option(metavar="SECONDS", help="Wait so long for another ingest to end (60).")
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Drop the index and make it anew.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Read again the files that are damaged in it.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 if a file can't be read.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only say what would be done.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
@@ -50,6 +51,7 @@ def ingest(
 ) -> int:
     """Index files and folders, or bring the index up to date: unchanged files cost next to nothing."""
     from rse_cli.cli.ingesting import IngestFlags, run_ingest
+    from rse_cli.cli.repairing import run_repair
     from rse_cli.cli.summary import report_ingest
 
     flags = IngestFlags(
@@ -73,6 +75,6 @@ def ingest(
         progress=not quiet,
         verbose=verbose,
     )
-    result = run_ingest(paths or [], flags)
+    result = run_repair(paths or [], flags) if repair else run_ingest(paths or [], flags)
     report_ingest(result, as_json=json, quiet=quiet, verbose=verbose, strict=strict)
     return 2 if strict and result.failed else 0

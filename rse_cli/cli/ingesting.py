@@ -19,7 +19,7 @@ from rse_cli.adapters.manifest import (
 )
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.cli.consent import check_consent, named_model, remember_choice
-from rse_cli.cli.placing import Place, find_place
+from rse_cli.cli.placing import Place, find_place, mention_other_index
 from rse_cli.cli.progress import watch_ingest
 from rse_cli.cli.sources import (
     Survey,
@@ -113,6 +113,8 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
         If a path is missing, or the index is another's; nothing is changed then.
     """
     place = find_place(paths, flags.store, rebuild=flags.rebuild)
+    if flags.progress:
+        mention_other_index(place)
     anew = flags.rebuild or not place.exists
     settings = read_settings(place.root, flags.choice, check_model=anew)
     limits = choose_limits(settings)
@@ -128,8 +130,8 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     with index.store.lock():
         # First, so that an index whose making was interrupted knows what it lacks.
         add_sources(place.folder, survey.sources)
-        summary = _carry_out(index, plan_survey(survey, _list_known(index, limits)), flags, limits)
-    return _conclude(place, _settle(summary, survey), survey, dry_run=False)
+        summary = carry_out(index, plan_survey(survey, _list_known(index, limits)), flags, limits)
+    return _conclude(place, settle_summary(summary, survey), survey, dry_run=False)
 
 
 def _conclude(place: Place, summary: Summary, survey: Survey, *, dry_run: bool) -> IngestResult:
@@ -228,7 +230,8 @@ def _make_index(place: Place, manifest: Manifest, settings: Settings) -> Index:
     return Index(place.folder, place.root, manifest, store, is_trusted)
 
 
-def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
+def carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
+    """Do what is planned, and bring the search indexes up to date. The caller holds the lock."""
     chunking = index.manifest.chunking
     options = IngestOptions(chunking.chunk_chars, chunking.headers)
     with (
@@ -248,10 +251,10 @@ def refresh_index(index: Index) -> None:
     limits = choose_limits(read_settings(index.root, {}))
     with index.store.lock():
         survey = survey_sources(index.root, index.folder, index.manifest.sources)
-        _carry_out(index, plan_survey(survey, _list_known(index, limits)), IngestFlags(progress=True), limits)
+        carry_out(index, plan_survey(survey, _list_known(index, limits)), IngestFlags(progress=True), limits)
 
 
-def _settle(summary: Summary, survey: Survey) -> Summary:
+def settle_summary(summary: Summary, survey: Survey) -> Summary:
     """Add what discovery left out, so that every file counts once: a file with a problem is skipped, not unchanged."""
     skipped = dict(summary.skipped) | _list_left_out(survey)
     return replace(
@@ -272,7 +275,7 @@ def _foresee(survey: Survey, known: Sequence[FileRecord]) -> Summary:
     changes = measure_staleness(plan, name_reader, confirm_bytes=None)
     changed = set(changes.changed)
     same = [*plan.unchanged, *(record for file, record in plan.suspects if file.path not in changed)]
-    return _settle(
+    return settle_summary(
         Summary(
             new=list(changes.new),
             changed=list(changes.changed),

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from rse_cli.cli import check, ingest, inspect, query, status
 from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
-from rse_cli.errors import RseError
+from rse_cli.errors import DamagedStoreError, RseError
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
+
+OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF, errno.EIO)
+"""What a write fails with; files are written where their names are known."""
 
 app = typer.Typer(
     name="rse",
@@ -78,12 +84,21 @@ def run(arguments: Sequence[str]) -> int:
     except _Terminated:
         say("rse: terminated; what was finished is kept")
         return EXIT_TERMINATED
+    except DamagedStoreError as fault:
+        from rse_cli.cli.wiring import name_ingest
+
+        command = name_ingest(Path(fault.folder), fault.flag)
+        say(f"rse: {make_visible_line(fault.fault)}: {fault.remedy} with `{make_visible_line(command)}`")
+        return EXIT_ERROR
     except RseError as fault:
         say(f"rse: {make_visible_line(str(fault))}")
         return EXIT_ERROR
     except BrokenPipeError:
         discard_stdout()
         return EXIT_OK
+    except OSError as fault:
+        say(f"rse: {_describe_system_fault(fault)}")
+        return EXIT_ERROR
     except Exception:
         return _report_bug()
     return code if isinstance(code, int) else EXIT_OK
@@ -101,6 +116,15 @@ def _run_command(arguments: Sequence[str]) -> object:
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt
     return code
+
+
+def _describe_system_fault(fault: OSError) -> str:
+    """Return one line for what the system refused and nobody expected: of a file, or of the help that click writes."""
+    reason = fault.strerror or str(fault)
+    if fault.filename is not None:
+        return f"{make_visible_line(os.fsdecode(fault.filename))}: {reason}"
+    what = "can't write the output" if fault.errno in OUTPUT_FAULTS else "the system failed"
+    return f"{what}: {reason}"
 
 
 def _report_bug() -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rse_cli.adapters.given_paths import choose_root
 from rse_cli.adapters.manifest import Manifest, read_manifest
 from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store, refuse_links
+from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.wiring import choose_index_root, locate_current_folder
 from rse_cli.config import choose_store
 from rse_cli.errors import StoreError
@@ -36,16 +38,35 @@ def find_place(paths: Sequence[Path], store: str | None, *, rebuild: bool) -> Pl
     folder = named or find_store(base) or base / STORE_NAME
     was_found = named is None
     refuse_links(folder, was_found=was_found)
-    exists = (folder / MANIFEST_NAME).exists()
-    if exists:
-        try:
-            manifest = read_manifest(folder)
-        except StoreError:
-            if not rebuild:
-                raise
-        else:
-            root = choose_index_root(folder, manifest, was_found=was_found)
-            return Place(folder, root, exists, manifest, was_found)
+    try:
+        exists = (folder / MANIFEST_NAME).exists()
+    except OSError as fault:
+        raise StoreError(f"can't read the store {folder}: {fault.strerror or fault}") from fault
+    manifest = _read_known(folder, rebuild=rebuild) if exists else None
+    if manifest is not None:
+        root = choose_index_root(folder, manifest, was_found=was_found)
+        return Place(folder, root, exists, manifest, was_found)
     # A new store that was named says nothing about the root, whatever it is called.
     at_home = folder.name == STORE_NAME and (exists or was_found)
     return Place(folder, folder.resolve().parent if at_home else base, exists, None, was_found)
+
+
+def _read_known(folder: Path, *, rebuild: bool) -> Manifest | None:
+    """Read the manifest; a rebuild takes that of another format too, or none where it can't be read."""
+    try:
+        return read_manifest(folder)
+    except StoreError:
+        if not rebuild:
+            raise
+    with suppress(StoreError):
+        return read_manifest(folder, any_version=True)
+    return None
+
+
+def mention_other_index(place: Place) -> None:
+    """Say that a new index is made beside the one that is found from here, which `git add` would refuse."""
+    found = find_store(locate_current_folder())
+    if found is None or place.exists or place.folder == found or not place.was_found:
+        return
+    where = make_visible_line(str(place.folder))
+    say(f"rse: a new index at {where}, as what is given lies outside the indexed folder {found.parent}")

@@ -10,11 +10,11 @@ from typing import Any
 
 from rse_cli.cli.asking import Asked, read_asked
 from rse_cli.cli.filtering import Filters, read_filters
-from rse_cli.cli.output import say
+from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.printing import Output, Shown, print_answers
 from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
 from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
-from rse_cli.errors import AnswerError, UsageError
+from rse_cli.errors import AnswerError, ClosedStoreError, UsageError
 from rse_cli.pipeline.query import Answer, answer_request
 from rse_cli.pipeline.retrieval import Query, encode_queries
 from rse_cli.ports import Snapshot
@@ -134,7 +134,10 @@ def _open_fresh(flags: QueryFlags) -> Index:
     if flags.refresh:
         from rse_cli.cli.ingesting import refresh_index
 
-        refresh_index(open_index(flags.store))
+        try:
+            refresh_index(open_index(flags.store))
+        except ClosedStoreError as fault:
+            say(f"rse: {make_visible_line(str(fault))}; this answers from the index as it is")
     return open_index(flags.store)
 
 

@@ -16,8 +16,18 @@ def status(
         bool, typer.Option("--verbose", "-v", help="Name the files without text, with the reason.")
     ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the index is out of date.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every row and say which files are damaged; then exit with 1.")
+    ] = False,
 ) -> int:
     """Show files, chunks, model, size, failures, and what has changed since the index was made."""
+    if verify:
+        from rse_cli.cli.verifying import verify_index
+        from rse_cli.errors import UsageError
+
+        if exit_code:
+            raise UsageError("--verify and --exit-code look at different things: give one of them")
+        return verify_index(store, as_json=json)
     from rse_cli.cli.summary import measure_status, report_status
 
     found = measure_status(store)

@@ -106,9 +106,14 @@ def check_version(folder: Path, manifest: Manifest) -> Manifest:
 
 def name_rebuild(folder: Path, flags: Sequence[str] = ()) -> str:
     """Return the command that rebuilds an index; it names the store where it would not be found from here."""
+    return name_ingest(folder, "--rebuild", *flags)
+
+
+def name_ingest(folder: Path, *flags: str) -> str:
+    """Return a command for an index; it names the store where it would not be found from here."""
     found = choose_store(None, os.environ) or find_store(locate_current_folder())
     here = found is not None and found.resolve() == folder.resolve()
-    return shlex.join(["rse", "ingest", "--rebuild", *flags, *([] if here else ["--store", str(folder)])])
+    return shlex.join(["rse", "ingest", *flags, *([] if here else ["--store", str(folder)])])
 
 
 def read_settings(root: Path | None, flags: Mapping[str, Any], *, check_model: bool = False) -> Settings:

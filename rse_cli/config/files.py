@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Mapping
@@ -56,6 +57,12 @@ def read_file(path: Path, label: str, root: Path | None, faults: list[str]) -> S
         with path.open("rb") as file:
             data = file.read(_MAX_FILE_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
+        return None
+    except PermissionError as error:
+        # In a folder that can't be entered, as another user's home, there may be no file at all: git does the same.
+        if not os.access(path.parent, os.X_OK):
+            return None
+        faults.append(f"{label} can't be read: {error.strerror}")
         return None
     except (OSError, RuntimeError) as error:
         faults.append(f"{label} can't be read: {getattr(error, 'strerror', None) or error}")

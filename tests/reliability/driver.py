@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 SMALL = {
@@ -45,15 +46,10 @@ PHASES = (
 
 def run_driven(pipe: int, aim: str, arguments: list[str]) -> None:
     """Run a command line with its phases told on `pipe`; ends the process."""
-    from importlib import import_module
-
     from rse_cli.adapters.lance_snapshot import silence_logs
 
     silence_logs()
-    for module, values in SMALL.items():
-        for name, value in values.items():
-            assert hasattr(import_module(module), name), f"{module}.{name} is gone: mend this driver"
-            setattr(import_module(module), name, value)
+    lower_thresholds(lambda module, name, value: setattr(import_module(module), name, value))
     use_numpy_without_comparison()
     for phase, module, owner, name in PHASES:
         place = import_module(module)
@@ -67,6 +63,14 @@ def run_driven(pipe: int, aim: str, arguments: list[str]) -> None:
     from rse_cli.__main__ import main
 
     main()
+
+
+def lower_thresholds(change: Callable[[str, str, float], None]) -> None:
+    """Let `change` set each threshold, given as module, name and value."""
+    for module, values in SMALL.items():
+        for name, value in values.items():
+            assert hasattr(import_module(module), name), f"{module}.{name} is gone: mend this driver"
+            change(module, name, value)
 
 
 def use_numpy_without_comparison() -> None:

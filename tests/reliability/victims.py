@@ -30,7 +30,7 @@ class Victim:
     stderr: bytes = b""
     _rest: bytes = b""
 
-    def wait_for(self, is_moment: Callable[[dict[str, Any]], bool], seconds: float = 60) -> bool:
+    def wait_for(self, is_moment: Callable[[dict[str, Any]], bool], seconds: float = 300) -> bool:
         """Wait for an event; False if the process ends without it."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -42,7 +42,7 @@ class Victim:
                 return False
         raise TimeoutError(f"nothing for {seconds} s, after {self.events[-3:]}")
 
-    def finish(self, seconds: float = 60) -> int:
+    def finish(self, seconds: float = 300) -> int:
         """Wait for the end, take what was written, and return the exit code."""
         deadline = time.monotonic() + seconds
         while self._read(deadline - time.monotonic()):

@@ -1,0 +1,128 @@
+"""The seal: digests of the files that hold no rows, so that damage to them can be told, and whose rows lie where.
+
+Rows carry their own digests. Search indexes, lists of deleted rows and the description of the newest version carry
+none, and a flipped bit there hides rows, or shows what was deleted, without an error. Lance never changes a file in
+place, so each is hashed once. Where a file of rows can't be read at all, only the seal knows whose they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from rse_cli.adapters.lance_snapshot import open_dataset
+from rse_cli.adapters.store_folder import SEAL_NAME, TABLE_FOLDER
+
+INDEXES, DELETIONS, VERSIONS = "_indices", "_deletions", "_versions"
+
+HINT_NAME = "latest_version_hint.json"
+"""The one file that lance writes over; a wrong hint costs time alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenSeal:
+    """What differs from the seal, as paths inside the table's folder, sorted.
+
+    Parameters
+    ----------
+    indexes : tuple of str
+        Files of search indexes: made anew from the rows.
+    records : tuple of str
+        Files that say which rows there are: without them no row can be trusted.
+    """
+
+    indexes: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seal:
+    """Version of the table, digests by file, and paths by fragment."""
+
+    version: int
+    files: dict[str, str]
+    paths: dict[int, list[str]]
+
+
+def seal_table(store: Path) -> None:
+    """Write down the digests of all files but those of rows, and the paths in those, at the newest version.
+
+    Parameters
+    ----------
+    store : Path
+        The store's folder, locked by the caller.
+
+    Raises
+    ------
+    OSError
+        If a file can't be read or the seal not be written.
+    """
+    dataset = open_dataset(store)
+    if dataset is None:
+        return
+    known = _read_seal(store).files
+    table = store / TABLE_FOLDER
+    files = {
+        name: known.get(name) or _hash_file(table / name)
+        for name in sorted(
+            path.relative_to(table).as_posix()
+            for folder in (INDEXES, DELETIONS, VERSIONS)
+            for path in (table / folder).rglob("*")
+            if path.is_file() and path.name != HINT_NAME
+        )
+    }
+    paths = {
+        str(fragment.fragment_id): fragment.to_table(columns=["path"])["path"].unique().to_pylist()
+        for fragment in dataset.get_fragments()
+    }
+    seal = {"table_version": dataset.version, "files": files, "paths": paths}
+    draft = store / f"{SEAL_NAME}.new"
+    draft.write_text(json.dumps(seal, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.replace(store / SEAL_NAME)
+
+
+def check_seal(store: Path, version: int) -> BrokenSeal:
+    """Compare the files with the seal.
+
+    Parameters
+    ----------
+    store : Path
+        The store's folder.
+    version : int
+        The version of the table that is looked at. Where the seal is of another one, as after a kill, files that are
+        gone count for nothing, and those that are new can't be told.
+    """
+    seal = _read_seal(store)
+    broken = []
+    for name, digest in seal.files.items():
+        try:
+            if _hash_file(store / TABLE_FOLDER / name) != digest:
+                broken.append(name)
+        except OSError:
+            if seal.version == version:
+                broken.append(name)
+    indexes = tuple(name for name in broken if name.startswith(INDEXES))
+    return BrokenSeal(indexes, tuple(name for name in broken if not name.startswith(INDEXES)))
+
+
+def read_fragment_paths(store: Path) -> dict[int, list[str]]:
+    """Return whose rows lay in each fragment when the seal was written."""
+    return _read_seal(store).paths
+
+
+def _read_seal(store: Path) -> _Seal:
+    """Return what was written down; a seal that is missing or damaged says nothing."""
+    try:
+        data = json.loads((store / SEAL_NAME).read_bytes())
+        files = {str(name): str(digest) for name, digest in data["files"].items()}
+        paths = {int(fragment): [str(path) for path in paths] for fragment, paths in data["paths"].items()}
+        return _Seal(int(data["table_version"]), files, paths)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _Seal(0, {}, {})
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,230 @@
+"""`rse status --verify` and `rse ingest --repair` as their users see them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+
+DATA = ".rse/chunks.lance/data"
+
+
+def change_text(folder: Path, old: bytes, new: bytes) -> None:
+    """Put one text in the place of another of the same length, wherever it stands in the rows."""
+    hit = [path for path in (folder / DATA).iterdir() if old in path.read_bytes()]
+    assert hit and len(old) == len(new)
+    for path in hit:
+        path.write_bytes(path.read_bytes().replace(old, new))
+
+
+def cut_rows(folder: Path) -> None:
+    """Leave half of each file of rows."""
+    for path in (folder / DATA).iterdir():
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_a_whole_index_is_counted(indexed: Path, rse: Run) -> None:
+    done = rse("status", "--verify", cwd=indexed)
+
+    assert (done.code, done.text, done.stderr) == (0, "verified   9 rows of 3 files, all whole\n", "")
+
+
+def test_a_damaged_file_is_named_with_the_command_that_mends_it_and_that_works(indexed: Path, rse: Run) -> None:
+    change_text(indexed, b"warm water", b"warm wafer")
+
+    found = rse("status", "--verify", cwd=indexed / "docs")
+
+    assert (found.code, found.text) == (
+        1,
+        "damaged    docs/pump.md: not as it was written\nverified   9 rows of 3 files, 1 damaged\n",
+    )
+    assert found.stderr == f"rse: {indexed}/.rse is damaged: run `rse ingest --repair`\n"
+
+    repaired = rse("ingest", "--repair", cwd=indexed / "docs")
+
+    assert (repaired.code, repaired.text, repaired.stderr) == (
+        0,
+        "new 0 · changed 1 · unchanged 2 · removed 0 · skipped 0\n",
+        "",
+    )
+    assert rse("status", "--verify", cwd=indexed).code == 0
+    assert "warm water" in rse("query", "how do I clean the filter of the pump?", cwd=indexed).text
+
+
+def test_the_same_as_json(indexed: Path, rse: Run, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    whole = rse("status", "--verify", "--json", "--store", indexed / ".rse", cwd=elsewhere)
+
+    assert (whole.code, whole.json) == (
+        0,
+        {
+            "schema_version": 1,
+            "store": str(indexed / ".rse"),
+            "root": str(indexed),
+            "whole": True,
+            "files": 3,
+            "rows": 9,
+            "damaged": [],
+            "remedy": None,
+        },
+    )
+
+    change_text(indexed, b"in Paris", b"in Pazis")
+    found = rse("status", "--verify", "--json", "--store", indexed / ".rse", cwd=elsewhere)
+
+    assert (found.code, found.json["whole"], found.json["damaged"], found.json["remedy"]) == (
+        1,
+        False,
+        [{"path": "docs/lamp.txt", "reason": "not as it was written"}],
+        f"rse ingest --repair --store {indexed}/.rse",
+    )
+
+
+def test_rows_that_cannot_be_read_are_named_and_repaired(indexed: Path, rse: Run) -> None:
+    cut_rows(indexed)
+
+    asked = rse("query", "filter of the pump", cwd=indexed)
+    assert (asked.code, asked.stdout, asked.stderr.count("\n")) == (2, b"", 1)
+    assert asked.stderr.endswith(": repair with `rse ingest --repair`\n")
+
+    found = rse("status", "--verify", cwd=indexed)
+    assert (found.code, found.text) == (
+        1,
+        "damaged    docs/deep/roses.txt: can't be read\n"
+        "damaged    docs/lamp.txt: can't be read\n"
+        "damaged    docs/pump.md: can't be read\n"
+        "verified   9 rows of 3 files, 3 damaged\n",
+    )
+
+    assert rse("ingest", "--repair", cwd=indexed).text == "new 0 · changed 3 · unchanged 0 · removed 0 · skipped 0\n"
+    assert rse("query", "-l", "filter of the pump", cwd=indexed).text == "docs/pump.md\n"
+    assert rse("status", "--verify", cwd=indexed).code == 0
+
+
+def test_a_lost_file_of_rows_is_one_line_and_repaired(indexed: Path, rse: Run) -> None:
+    for path in (indexed / DATA).iterdir():
+        path.unlink()
+
+    assert rse("status", "--verify", cwd=indexed).code == 1
+    assert rse("ingest", "--repair", cwd=indexed).code == 0
+    assert rse("status", "--verify", cwd=indexed).text == "verified   9 rows of 3 files, all whole\n"
+
+
+def test_a_damaged_file_that_is_gone_leaves_the_index(indexed: Path, rse: Run) -> None:
+    change_text(indexed, b"in Paris", b"in Pazis")
+    (indexed / "docs" / "lamp.txt").unlink()
+
+    assert rse("ingest", "--repair", cwd=indexed).text == "new 0 · changed 0 · unchanged 2 · removed 1 · skipped 0\n"
+    assert rse("status", "--verify", cwd=indexed).text == "verified   7 rows of 2 files, all whole\n"
+
+
+def test_a_repair_leaves_files_that_changed_to_the_next_ingest(indexed: Path, rse: Run) -> None:
+    change_text(indexed, b"in Paris", b"in Pazis")
+    (indexed / "docs" / "pump.md").write_text("# Pump\n\nIt was sold.\n")
+    (indexed / "docs" / "new.md").write_text("Nothing of this is indexed.\n")
+
+    done = rse("ingest", "--repair", "--json", cwd=indexed).json
+
+    assert (done["new"], done["changed"], done["removed"], done["unchanged"]) == ([], ["docs/lamp.txt"], [], 2)
+    status = rse("status", "--json", cwd=indexed).json
+    assert (status["new"], status["changed"]) == (["docs/new.md"], ["docs/pump.md"])
+
+
+def test_nothing_to_repair_is_said(indexed: Path, rse: Run) -> None:
+    done = rse("ingest", "--repair", cwd=indexed)
+
+    assert (done.code, done.stderr) == (0, "rse: nothing is damaged\n")
+    assert done.text == "new 0 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
+
+
+def test_damaged_search_indexes_are_made_anew_and_no_file_is_read_again(indexed: Path, rse: Run) -> None:
+    for path in (indexed / ".rse" / "chunks.lance" / "_indices").rglob("*.lance"):
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+
+    found = rse("status", "--verify", cwd=indexed)
+    assert found.code == 1
+    assert "of the search indexes\nverified   9 rows of 3 files, 0 damaged\n" in found.text
+
+    assert rse("ingest", "--repair", cwd=indexed).text == "new 0 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
+    assert rse("status", "--verify", cwd=indexed).code == 0
+    assert rse("query", "-l", "filter of the pump", cwd=indexed).text == "docs/pump.md\n"
+
+
+@pytest.mark.parametrize("folder", ["_versions", "."])
+def test_what_only_a_rebuild_mends_says_so_and_that_works(indexed: Path, rse: Run, folder: str) -> None:
+    table = indexed / ".rse" / "chunks.lance"
+    if folder == ".":
+        table.rename(indexed / "gone")
+    for path in (table / folder).glob("*.manifest"):
+        path.write_bytes(path.read_bytes()[:-10])
+
+    for command in (["status", "--verify"], ["ingest", "--repair"]):
+        done = rse(*command, cwd=indexed)
+        assert done.code == (1 if command[0] == "status" and folder == "." else 2)
+        assert "Traceback" not in done.stderr
+        assert done.stderr.endswith(" `rse ingest --rebuild`\n")
+
+    assert rse("ingest", "--rebuild", cwd=indexed).text.startswith("new 3 ")
+    assert rse("status", "--verify", cwd=indexed).code == 0
+
+
+def test_a_manifest_that_says_something_else_is_found(indexed: Path, rse: Run) -> None:
+    path = indexed / ".rse" / "manifest.json"
+    content = json.loads(path.read_text())
+    content["statistics"]["mean_lengths"]["4"] += 1
+    path.write_text(json.dumps(content))
+
+    done = rse("status", "--verify", cwd=indexed)
+
+    assert (done.code, done.stderr) == (1, f"rse: {indexed}/.rse is damaged: run `rse ingest --rebuild`\n")
+
+
+def test_a_store_of_another_format_is_refused_and_rebuilt_with_its_root_sources_and_model(
+    indexed: Path, rse: Run, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    store = tmp_path_factory.mktemp("elsewhere") / "store"
+    rse("ingest", "--store", store, "--chunk-chars", "250", "deep", cwd=indexed / "docs")
+    path = store / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format_version": 1}))
+
+    for command in (["status", "--verify"], ["status"], ["query", "roses"], ["ingest"], ["ingest", "--repair"]):
+        done = rse(*command, "--store", store, cwd=indexed)
+        assert (done.code, done.stdout) == (2, b"")
+        assert done.stderr == (
+            f"rse: {store} was made by another version of rse: rebuild with `rse ingest --rebuild --store {store}`\n"
+        )
+
+    rebuilt = rse("ingest", "--rebuild", "--store", store, cwd=indexed)
+    assert rebuilt.text == "new 1 · changed 0 · unchanged 0 · removed 0 · skipped 0\n"
+    status = rse("status", "--json", "--store", store, cwd=indexed).json
+    assert (status["root"], status["chunk_chars"], status["format_version"]) == (str(indexed / "docs"), 250, 2)
+
+
+@pytest.mark.parametrize("flags", [["docs"], ["--rebuild"], ["--dry-run"]])
+def test_a_repair_is_of_the_whole_index(indexed: Path, rse: Run, flags: list[str]) -> None:
+    done = rse("ingest", "--repair", *flags, cwd=indexed)
+
+    assert (done.code, done.stdout) == (2, b"")
+    assert done.stderr.startswith("rse: --repair is of a whole index")
+
+
+def test_verify_and_exit_code_exclude_each_other(indexed: Path, rse: Run) -> None:
+    assert rse("status", "--verify", "--exit-code", cwd=indexed).code == 2
+
+
+def test_without_its_files_nothing_is_taken_out(
+    documents: Path, rse: Run, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    store = tmp_path_factory.mktemp("elsewhere") / "store"
+    rse("ingest", "--store", store, cwd=documents / "docs")
+    (documents / "docs").rename(documents / "away")
+
+    done = rse("ingest", "--repair", "--store", store, cwd=documents)
+
+    assert (done.code, done.stderr) == (
+        2,
+        f"rse: the indexed folder {documents}/docs is gone: nothing can be read again\n",
+    )
