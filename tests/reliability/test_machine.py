@@ -23,9 +23,11 @@ from tests.reliability.evolving import EvolvingFolder
 from tests.reliability.store_checks import find_faults, list_state, read_rows
 from tests.reliability.victims import REPO, start_victim
 
+DEFAULT_MODEL = Path("all-MiniLM-L6-v2")
+
 
 @pytest.fixture
-def files(tmp_path: Path, home: Path, model: Path, pytestconfig: pytest.Config) -> EvolvingFolder:
+def files(tmp_path: Path, home: Path, pytestconfig: pytest.Config) -> EvolvingFolder:
     """A folder with its index."""
     # Others may enter, for the tests of what they may not do.
     for folder in (tmp_path, *tmp_path.parents):
@@ -35,7 +37,8 @@ def files(tmp_path: Path, home: Path, model: Path, pytestconfig: pytest.Config) 
     root.mkdir()
     folder = EvolvingFolder(root, random.Random(pytestconfig.option.seed))
     folder.grow(30)
-    assert start_victim(root, home, ["ingest", "--model", model]).finish() == 0
+    # The default model, which asks for nobody's consent.
+    assert start_victim(root, home, ["ingest"]).finish() == 0
     return folder
 
 
@@ -159,7 +162,7 @@ def test_a_full_disk_ends_a_first_ingest(
 
 
 def test_a_limit_on_the_size_of_files_is_one_line(
-    files: EvolvingFolder, home: Path, model: Path, faults: Faults, tmp_path: Path
+    files: EvolvingFolder, home: Path, faults: Faults, tmp_path: Path
 ) -> None:
     for most in (0, 300, 2_000, 20_000):
         files.step()
@@ -175,7 +178,7 @@ def test_a_limit_on_the_size_of_files_is_one_line(
             assert list_state(read_rows(files.root / ".rse")) == before
             check_answers(files.root, home)
     assert start_victim(files.root, home, ["ingest"]).finish() == 0
-    check_against_fresh_build(files.root, files.root / ".rse", model, tmp_path / "fresh")
+    check_against_fresh_build(files.root, files.root / ".rse", DEFAULT_MODEL, tmp_path / "fresh")
 
 
 def test_a_read_only_index_answers_and_says_that_it_can_not_be_updated(
