@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: help install demo demo-check test test-reliability soak lint types layers check format bench-quality bench-methods bench-cold bench-memory bench-engine clean
+.PHONY: help install demo demo-check test test-reliability soak lint types layers check format bench-quality bench-methods bench-cold bench-memory bench-engine bench-tune clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,9 @@ bench-memory: install  ## Memory of ingest on 5,000 files, and of a query
 
 bench-engine: install  ## Time of the method dsrag on up to 200,000 chunks
 	$(BIN)/python -m benchmarks.engine
+
+bench-tune: install  ## What a search from bad parameters finds, and how long it takes (DATA=folder of questions)
+	$(BIN)/python -m benchmarks.tune --data $(DATA)
 
 .PHONY: docs
 docs: install  ## Draw the picture of the README, docs/inspect.svg, from sample_docs/

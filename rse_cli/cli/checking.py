@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.cases import scan_cases
+from rse_cli.cli.case_files import encode_expected, mention_doubts, read_expected, say_faults
+from rse_cli.cli.case_progress import watch_cases
 from rse_cli.cli.checked import Checked, describe_check_json
 from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.limits import check_limits, make_gates, parse_drops
-from rse_cli.cli.output import dump_json, make_visible_line, name_count, say, write_bytes, write_result
+from rse_cli.cli.output import dump_json, say, write_bytes, write_result
 from rse_cli.cli.requesting import Plan, Refining, plan_requests
-from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.cli.wiring import open_index, read_settings
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_drops, match_cases
 from rse_cli.core.gates import Gate, average_measures, collect_failures, judge_each, judge_means
 from rse_cli.errors import RseError, UsageError
-from rse_cli.pipeline.check import CaseResult, check_cases, encode_cases
-from rse_cli.pipeline.expectations import find_expected
-from rse_cli.pipeline.retrieval import Query
-from rse_cli.ports import Snapshot
+from rse_cli.pipeline.check import CaseResult, check_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +73,15 @@ def run_check(flags: CheckFlags) -> int:
     drops = parse_drops(flags.max_drop, has_baseline=flags.baseline is not None)
     plan = plan_requests(settings, Refining(rerank=flags.rerank))
     snapshot = index.store.snapshot()
-    cases, faults = _read_expected(Path(flags.cases), snapshot)
+    cases, faults = read_expected(Path(flags.cases), snapshot)
     if faults:
         return _report_faults(flags, faults)
     before = _read_baseline(flags, cases)
     check_limits(gates, drops, cases)
-    _mention_doubts(index, snapshot, flags.cases)
-    queries = _encode(cases, index)
+    mention_doubts(index, snapshot, flags.cases)
+    queries = encode_expected(cases, index)
     paths = read_filters(settings).choose_paths(snapshot)
-    with _watch(len(cases)) as advance:
+    with watch_cases(len(cases)) as advance:
         results = []
         for result in check_cases(snapshot, cases, queries, lambda asked: plan.make_request(asked, paths)):
             results.append(result)
@@ -94,19 +91,9 @@ def run_check(flags: CheckFlags) -> int:
     return 0 if checked.passed else 1
 
 
-def _read_expected(path: Path, snapshot: Snapshot) -> tuple[list[ResolvedCase], list[CaseFault]]:
-    """Return the cases with what they expect, and the faults of both steps, so that all are told at once."""
-    cases, faults = scan_cases(path)
-    resolved, absent = find_expected(snapshot, cases)
-    return resolved, sorted([*faults, *absent])
-
-
 def _report_faults(flags: CheckFlags, faults: Sequence[CaseFault]) -> int:
-    """Name every fault on stderr, as compilers do, and return the exit code."""
-    for fault in faults:
-        say(f"{make_visible_line(f'{flags.cases}:{fault.line}: {fault.message}')}")
-    count = len(faults)
-    say(f"rse: {name_count(count, 'fault')} in {make_visible_line(str(flags.cases))}; nothing was asked")
+    """Name every fault on stderr and return the exit code."""
+    say_faults(str(flags.cases), faults)
     if flags.github:
         from rse_cli.cli.github import annotate_faults
 
@@ -124,43 +111,6 @@ def _read_baseline(flags: CheckFlags, cases: Sequence[ResolvedCase]) -> list[Mea
     if not match_cases([Measured(one.case.id, one.case.queries, {}) for one in cases], before)[0]:
         raise UsageError(f"{flags.baseline} has none of the cases in {flags.cases}")
     return before
-
-
-def _mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> None:
-    """Say on stderr that the index is out of date, or holds the questions themselves."""
-    from rse_cli.cli.sources import mention_changes
-
-    mention_changes(index, snapshot, "rse ingest")
-    records = snapshot.files()
-    place = Path(cases_file).resolve()
-    if place.is_relative_to(index.root) and place.relative_to(index.root).as_posix() in {one.path for one in records}:
-        say(f"rse: {make_visible_line(cases_file)} is in the index and matches its own queries: name it in .rseignore")
-
-
-def _encode(cases: Sequence[ResolvedCase], index: Index) -> list[tuple[Query, ...]]:
-    """Encode all queries first, so that the model's memory is given back before the index is searched."""
-    encoder = load_index_encoder(index, for_query=True)
-    return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
-
-
-@contextmanager
-def _watch(total: int) -> Iterator[Any]:
-    """Give what is called after each case: it moves a bar on stderr where that is a terminal."""
-    import sys
-
-    from rse_cli.cli.output import has_colour, is_terminal
-
-    if not is_terminal(sys.stderr):
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(file=sys.stderr, no_color=not has_colour(sys.stderr))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("cases", total=total)
-        yield lambda: progress.advance(task)
 
 
 def judge(

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rse_cli.cli import check, ingest, inspect, query, status
+from rse_cli.cli import check, ingest, inspect, query, status, tune
 from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
 from rse_cli.errors import DamagedStoreError, RseError
 
@@ -35,6 +35,7 @@ app.command("query")(query.query)
 app.command("inspect")(inspect.inspect)
 app.command("status")(status.status)
 app.command("check")(check.check)
+app.command("tune")(tune.tune)
 
 
 def _show_version(wanted: bool) -> None:

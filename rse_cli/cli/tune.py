@@ -44,7 +44,9 @@ def tune(
     time: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Stop the search after that long.")
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Parts that are held out in turn.")] = 5,
+    folds: Annotated[
+        int | None, typer.Option(metavar="N", min=2, help="Parts that are held out in turn; default: 5.")
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same result.")] = 0,
     write: Annotated[
         bool, typer.Option("--write", help="Put a setting that is recommended into the project's rse.toml.")

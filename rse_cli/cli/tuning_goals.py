@@ -72,6 +72,7 @@ def _refuse_unknown(flag: str, names: Iterable[str], known: Collection[str]) -> 
             hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
             if flag == "--maximise" and name in COSTS:
                 hint = f"it is better the smaller it is; limit it: --at-most {name}=…"
+                hint += f", or draw a front: --minimise {name}" if name in MINIMISED else ""
             raise UsageError(f"{flag} {name}: {hint}")
 
 

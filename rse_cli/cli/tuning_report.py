@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
-from rse_cli.core.gates import COSTS, Gate
+from rse_cli.core.gates import Gate
 from rse_cli.core.tuning_log import Log, Trial
 from rse_cli.pipeline.tune import Tuned
 from rse_cli.pipeline.tuning_front import Front, FrontPoint
@@ -36,12 +36,13 @@ def report_tuned(found: Tuned, tuning: Tuning, written: str | None, *, as_json: 
     lines = [
         f"{found.n_cases:,} cases, {_describe_folds(found)}; {found.n_trials:,} settings tried",
         f"maximise {found.objective.maximise}{_describe_limits(found.objective.limits)}",
+        "means over cases [95 % interval], shares in percent:",
         "",
         *_render_figures(found.figures),
         "",
-        *_render_params(found),
-        "",
     ]
+    if changes := _render_params(found):
+        lines += [*changes, ""]
     if found.current.params != found.given.params:
         penalty = getattr(found.current.params, "irrelevant_chunk_penalty", 0.0)
         lines.insert(
@@ -63,7 +64,8 @@ def _describe_folds(found: Tuned) -> str:
 
 
 def _describe_limits(limits: Sequence[Gate]) -> str:
-    return "".join(f", {gate.metric} {_sign(gate)} {_format(gate.metric, gate.limit)}" for gate in limits)
+    """Return limits as they are given: shares as shares."""
+    return "".join(f", {gate.metric} {_sign(gate)} {gate.limit:,.6g}" for gate in limits)
 
 
 def _sign(gate: Gate) -> str:
@@ -158,7 +160,7 @@ def describe_remarks(found: Tuned, tuning: Tuning, cases: str | None, flags: Seq
     beside = f", with --{', --'.join(flags)}" if flags else ""
     lines = [
         f"{found.objective.maximise}{limits} on {found.n_cases:,} cases of {source}, seed {tuning.asked.seed}{beside}",
-        "mean [95 % interval]: before, held out, gain held out",
+        "mean [95 % interval], shares in percent: before, held out, gain held out",
     ]
     for figure in found.figures:
         cells = [_format_estimate(figure.metric, one) for one in (figure.current, figure.held_out)]
@@ -220,6 +222,7 @@ def report_front(front: Front, tuning: Tuning, *, as_json: bool) -> None:
     lines = [
         f"{front.n_cases - front.n_held_out:,} cases to choose by, {front.n_held_out:,} held out, split by {by}; "
         f"{front.n_trials:,} settings tried",
+        "means over cases, shares in percent:",
         "",
         *_render_front(front, names),
         "",
@@ -262,12 +265,18 @@ def _render_front(front: Front, names: Sequence[str]) -> list[str]:
     ]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     table = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
+    tried = [one.trial.params.to_dict() for one in (*points, front.current)]
     details = [
-        f"{at}: {one.trial.method} " + " ".join(f"{name}={_show(value)}" for name, value in _list_tuned(one.trial))
+        " ".join(
+            [
+                f"{at}: {one.trial.method}",
+                *(
+                    f"{name}={_show(value)}"
+                    for name, value in one.trial.params.to_dict().items()
+                    if any(other.get(name) != value for other in tried)
+                ),
+            ]
+        )
         for at, one in enumerate(points, start=1)
     ]
     return [*table, "", *details]
-
-
-def _list_tuned(trial: Trial) -> list[tuple[str, object]]:
-    return [(name, value) for name, value in trial.params.to_dict().items() if name not in (*COSTS, "weight_rerank")]

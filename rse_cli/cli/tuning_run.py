@@ -8,20 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.cases import scan_cases
+from rse_cli.cli.case_files import encode_expected, mention_doubts, read_expected, say_faults
+from rse_cli.cli.case_progress import watch_cases
 from rse_cli.cli.filtering import read_filters
+from rse_cli.cli.limits import check_limits
 from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.requesting import Plan, Refining, plan_requests
 from rse_cli.cli.tuning_goals import Goals, read_goals
-from rse_cli.cli.tuning_progress import watch_cases, watch_search
-from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.cli.tuning_progress import watch_search
+from rse_cli.cli.wiring import Index, open_index, read_settings
 from rse_cli.config import Settings
-from rse_cli.core.cases import ResolvedCase
+from rse_cli.config.settings import PROJECT_FILE
+from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.methods import METHODS, MethodParams, choose_method_params
 from rse_cli.core.tuning_log import Trial
 from rse_cli.core.tuning_objective import Objective
-from rse_cli.errors import CasesError, UsageError
-from rse_cli.pipeline.check import encode_cases
+from rse_cli.errors import UsageError
 from rse_cli.pipeline.evidence_cache import Cache, CacheBuilder
 from rse_cli.pipeline.expectations import find_expected
 from rse_cli.pipeline.tune import Asked, Tuned, open_log, tune_cases
@@ -34,7 +36,10 @@ LEAST_CASES = 10
 MOST_JOBS = 2
 """Threads: NumPy works outside of the interpreter's lock for about two thirds of the time, so a third gains little."""
 
-EXIT_INTERRUPTED = 130
+FOLDS = 5
+"""Four fifths of the cases choose: ten folds take twice as long and hold hardly more."""
+
+EXIT_ERROR, EXIT_INTERRUPTED = 2, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class TuneFlags:
     settings: Mapping[str, Any] = field(default_factory=dict)
     trials: int = 2_000
     time: float | None = None
-    folds: int = 5
+    folds: int | None = None
     seed: int = 0
     write: bool = False
     as_json: bool = False
@@ -102,7 +107,15 @@ def run_tune(flags: TuneFlags) -> int:
     settings = read_settings(index.root, {**flags.settings, "method": _choose_current(flags, index)})
     plan = plan_requests(settings, Refining())
     methods = _choose_methods(flags, settings, plan)
-    cases = _read_cases(flags, index.store.snapshot())
+    _check_settings(flags, goals, index, plan)
+    snapshot = index.store.snapshot()
+    cases, faults = _read_cases(flags, snapshot)
+    if faults:
+        say_faults(str(flags.cases), faults)
+        return EXIT_ERROR
+    _check_cases(flags, goals, cases)
+    if flags.cases is not None:
+        mention_doubts(index, snapshot, flags.cases)
     tuning = _prepare(flags, goals, index, plan, methods, cases)
     with watch_search(flags.trials) as watch:
         log, exact = open_log(
@@ -125,17 +138,24 @@ def run_tune(flags: TuneFlags) -> int:
     if isinstance(found, Front):
         report_front(found, tuning, as_json=flags.as_json)
         return 0
-    written = _write(flags, index, tuning, found, plan) if flags.write and not found.refused else None
+    written = _write(flags, index, tuning, found) if flags.write and not found.refused else None
     report_tuned(found, tuning, written, as_json=flags.as_json)
     return 0
 
 
 def _check_flags(flags: TuneFlags, goals: Goals) -> None:
     faults = []
-    if (flags.cases is None) != flags.from_headings:
+    if flags.cases is None and not flags.from_headings:
         faults.append("give a file of cases, or --from-headings: rse tune cases.yaml")
-    if flags.write and len(goals.metrics) == 2:
-        faults.append("--write goes with one metric: choose a point of the front by --maximise and --at-most")
+    if flags.cases is not None and flags.from_headings:
+        faults.append("give a file of cases, or --from-headings, not both")
+    if len(goals.metrics) == 2:
+        if flags.write:
+            faults.append("--write goes with one metric: choose a point of the front by --maximise and --at-most")
+        if flags.folds is not None:
+            faults.append(
+                "--folds goes with one metric: a front is chosen by one half of the cases, and held out on the other"
+            )
     for name in flags.methods:
         if name not in METHODS:
             choose_method_params(name, None, {})
@@ -162,32 +182,39 @@ def _choose_methods(flags: TuneFlags, settings: Settings, plan: Plan) -> dict[st
     return methods
 
 
-def _read_cases(flags: TuneFlags, snapshot: Snapshot) -> list[ResolvedCase]:
-    """Return the cases with what they expect.
+def _check_settings(flags: TuneFlags, goals: Goals, index: Index, plan: Plan) -> None:
+    """Refuse what flags and settings together make pointless, and a file that can't be written in the end."""
+    if plan.settings.query["fill"] and any(one.metric == "chars" for one in (*goals.metrics, *goals.limits)):
+        raise UsageError("with --fill every answer has --max-chars characters: leave chars out")
+    if flags.write:
+        from rse_cli.config.editing import check_writable
+
+        check_writable(index.root / PROJECT_FILE)
+
+
+def _read_cases(flags: TuneFlags, snapshot: Snapshot) -> tuple[list[ResolvedCase], list[CaseFault]]:
+    """Return the cases with what they expect, and every fault of their file."""
+    if flags.cases is not None:
+        return read_expected(Path(flags.cases), snapshot)
+    from rse_cli.pipeline.generated_cases import generate_cases
+
+    return find_expected(snapshot, generate_cases(snapshot, MOST_GENERATED))
+
+
+def _check_cases(flags: TuneFlags, goals: Goals, cases: Sequence[ResolvedCase]) -> None:
+    """Refuse too few cases, and limits on what none of them measures.
 
     Raises
     ------
-    CasesError
-        With every fault.
     UsageError
-        If there are too few.
+        Saying which.
     """
-    if flags.cases is None:
-        from rse_cli.pipeline.generated_cases import generate_cases
-
-        cases, faults = generate_cases(snapshot, MOST_GENERATED), []
-    else:
-        cases, faults = scan_cases(Path(flags.cases))
-    resolved, absent = find_expected(snapshot, cases)
-    if faults or absent:
-        raise CasesError([(one.line, one.message) for one in sorted([*faults, *absent])], flags.cases or "")
-    asking = sum(bool(one.spans) for one in resolved)
+    asking = sum(bool(one.spans) for one in cases)
     if asking < LEAST_CASES:
         source = "the headings of the index make" if flags.cases is None else f"{flags.cases} has"
-        raise UsageError(
-            f"{source} {asking} cases that expect something; it takes {LEAST_CASES} to tell luck from gain"
-        )
-    return resolved
+        some = f"{asking} case{'s' if asking != 1 else ''} that expect{'' if asking != 1 else 's'} something"
+        raise UsageError(f"{source} {some}; it takes {LEAST_CASES} to tell luck from gain")
+    check_limits(goals.limits, {}, cases)
 
 
 MOST_GENERATED = 500
@@ -203,9 +230,7 @@ def _prepare(
     cases: Sequence[ResolvedCase],
 ) -> Tuning:
     """Retrieve every case once."""
-    encoder = load_index_encoder(index, for_query=True)
-    queries = encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
-    del encoder
+    queries = encode_expected(cases, index)
     snapshot = index.store.snapshot()
     request = plan.make_request((), read_filters(plan.settings).choose_paths(snapshot))
     builder = CacheBuilder(snapshot, request, methods, plan.settings.query["max_chars"])
@@ -215,7 +240,7 @@ def _prepare(
         objective=Objective(goals.metrics[0].metric, goals.limits),
         trials=flags.trials,
         seed=flags.seed,
-        folds=flags.folds,
+        folds=FOLDS if flags.folds is None else flags.folds,
         fill=bool(plan.settings.query["fill"]),
         jobs=MOST_JOBS,
     )
@@ -228,11 +253,10 @@ def _limit_time(seconds: float | None) -> Callable[[], bool]:
     return lambda: seconds is not None and time.monotonic() - begun >= seconds
 
 
-def _write(flags: TuneFlags, index: Index, tuning: Tuning, found: Tuned, plan: Plan) -> str:
+def _write(flags: TuneFlags, index: Index, tuning: Tuning, found: Tuned) -> str:
     """Put the recommended values into the project's file, and return its path."""
     from rse_cli.cli.tuning_report import describe_remarks
     from rse_cli.config.editing import write_values
-    from rse_cli.config.settings import PROJECT_FILE
     from rse_cli.pipeline.tune import make_spaces
 
     path = index.root / PROJECT_FILE
@@ -240,7 +264,7 @@ def _write(flags: TuneFlags, index: Index, tuning: Tuning, found: Tuned, plan: P
         one for one in make_spaces(tuning.cache, tuning.methods, tuning.asked.fill) if one.method == found.best.method
     ]
     remarks = describe_remarks(found, tuning, flags.cases, _name_flags(flags))
-    if found.best.method != plan.settings.query["method"] or flags.methods:
+    if found.best.method != read_settings(index.root, {}).query["method"]:
         write_values(path, "query", {"method": found.best.method})
     write_values(path, found.best.method, space.pick(found.best.params), remarks)
     if any(one.startswith("set") for one in _name_flags(flags)):

@@ -47,6 +47,21 @@ def write_values(path: Path, section: str, values: Mapping[str, Any], remarks: S
     _replace(path, (mark + edit_text(text, section, values, remarks)).encode())
 
 
+def check_writable(path: Path) -> None:
+    """Refuse a settings file that `write_values` could not replace.
+
+    Raises
+    ------
+    ConfigError
+        If it is no file, or its folder can't be written to.
+    """
+    place = path.resolve()
+    if place.exists() and not place.is_file():
+        raise ConfigError(f"can't write {path}: it is no file")
+    if not os.access(place.parent, os.W_OK):
+        raise ConfigError(f"can't write {path}: its folder can't be written to")
+
+
 def edit_text(text: str, section: str, values: Mapping[str, Any], remarks: Sequence[str] = ()) -> str:
     """Return the text of a settings file with values under a section.
 
@@ -68,7 +83,11 @@ def edit_text(text: str, section: str, values: Mapping[str, Any], remarks: Seque
     table = document[section]
     for key, value in values.items():
         table[key] = value  # type: ignore[index]
-    return _put_remarks(tomlkit.dumps(document), section, remarks)
+    written = tomlkit.dumps(document)
+    if "\r\n" in text and not re.search(r"(?<!\r)\n", text):
+        # tomlkit ends the lines that it adds with a line feed alone.
+        written = re.sub(r"(?<!\r)\n", "\r\n", written)
+    return _put_remarks(written, section, remarks)
 
 
 def _put_remarks(text: str, section: str, remarks: Sequence[str]) -> str:

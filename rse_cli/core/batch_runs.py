@@ -79,54 +79,79 @@ class _Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class Problems:
+    """What the best runs are asked for, all of shape (n_problems,).
+
+    Parameters
+    ----------
+    penalty, highest, cost, max_chars : ndarray
+        Least penalty, greatest relevance, cost of a run and ceiling.
+    """
+
+    penalty: Floats
+    highest: Floats
+    cost: Floats
+    max_chars: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class Fitted:
-    """The best runs of each problem within its ceiling, and the penalty at which they fit, shape (n_problems,)."""
+    """The best runs of the problems asked for within their ceilings, and the penalty at which they fit.
+
+    `settled` says for each problem whether the rows sufficed; only then its runs mean something.
+    """
 
     runs: BatchRuns
     penalty: Floats
+    settled: NDArray[np.bool_]
 
 
-def fit_batch(
-    rows: BrightRows, penalty: Floats, highest: Floats, cost: Floats, max_chars: Floats, too_long_below: Floats
-) -> Fitted:
-    """Return the best runs of every problem within its ceiling, as `fit_runs` does for one.
+def fit_batch(rows: BrightRows, problems: Problems, floor: Floats, asked: Positions) -> Fitted:
+    """Return the best runs of problems within their ceilings, as `fit_runs` does for one.
+
+    A greater penalty never makes the best answer longer. So where the penalties of the bisection stay at or above
+    `floor`, the rows below it aren't needed: one of them made too long an answer, and so would the least penalty.
 
     Parameters
     ----------
     rows : BrightRows
-        With a relevance above the penalty, or above `too_long_below`.
-    penalty, highest, cost, max_chars : ndarray of shape (n_problems,)
-        Least penalty, greatest relevance, cost of a run and ceiling.
-    too_long_below : ndarray of shape (n_problems,)
-        A penalty at and below which the answer is known to exceed the ceiling; −inf where nothing is known.
+        Of the problems asked for, all that have a relevance above the floor.
+    problems : Problems
+        All, asked for or not.
+    floor : ndarray of shape (n_problems,)
+        At least the least penalty.
+    asked : ndarray of int
+        The problems to solve.
     """
+    penalty, cost, max_chars = problems.penalty, problems.cost, problems.max_chars
     n = len(penalty)
-    proven = too_long_below >= penalty
+    settled = np.zeros(n, np.bool_)
+    settled[asked] = True
     chars = np.full(n, np.inf)
-    open_ = np.flatnonzero(~proven)
-    chars[open_] = _measure(rows, _find_bright(rows.relevance, rows.problem, penalty, open_), penalty, cost, open_)
-    todo = np.flatnonzero(chars > max_chars)
+    whole = asked[floor[asked] <= penalty[asked]]
+    chars[whole] = _measure(rows, _find_bright(rows.relevance, rows.problem, penalty, whole), penalty, cost, whole)
+    todo = asked[chars[asked] > max_chars[asked]]
     best_penalty = penalty.copy()
-    low, high, best_chars = penalty.copy(), highest.copy(), np.zeros(n)
-    best_penalty[todo] = highest[todo]
+    low, high, best_chars = penalty.copy(), problems.highest.copy(), np.zeros(n)
+    best_penalty[todo] = high[todo]
     held = _find_bright(rows.relevance, rows.problem, penalty, todo)
     relevance, problem = rows.relevance[held], rows.problem[held]
-    for _ in range(BISECTIONS if len(todo) else 0):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        asked = todo[middle[todo] > too_long_below[todo]]
-        chars = np.full(n, np.inf)
-        bright = held[_find_bright(relevance, problem, middle, asked)]
-        chars[asked] = _measure(rows, bright, middle, cost, asked)
-        fits = np.zeros(n, np.bool_)
-        fits[todo] = chars[todo] <= max_chars[todo]
-        longer = np.zeros(n, np.bool_)
-        longer[todo] = ~fits[todo]
-        better = fits & (chars >= best_chars)
-        best_chars[better], best_penalty[better] = chars[better], middle[better]
-        high[fits], low[longer] = middle[fits], middle[longer]
+        below = middle[todo] < floor[todo]
+        settled[todo[below]] = False
+        todo = todo[~below]
+        if not len(todo):
+            break
+        bright = held[_find_bright(relevance, problem, middle, todo)]
+        chars = _measure(rows, bright, middle, cost, todo)
+        fits = chars <= max_chars[todo]
+        better = fits & (chars >= best_chars[todo])
+        best_chars[todo[better]], best_penalty[todo[better]] = chars[better], middle[todo[better]]
+        high[todo[fits]], low[todo[~fits]] = middle[todo[fits]], middle[todo[~fits]]
         kept = np.flatnonzero(relevance > low[problem])
         held, relevance, problem = held[kept], relevance[kept], problem[kept]
-    return Fitted(_find_runs(rows, best_penalty, cost, n), best_penalty)
+    return Fitted(_find_runs(rows, best_penalty, cost, n), best_penalty, settled)
 
 
 def _find_bright(relevance: Floats, problem: Positions, penalty: Floats, problems: Positions) -> Positions:

@@ -14,11 +14,12 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.metrics import measure_overlap, union_spans
 from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import (
-    Balance,
     Candidates,
     Evidence,
+    balance_relevance,
     calibrate,
     combine_evidence,
+    find_strongest,
     measure_confidence,
     spread_over_tables,
 )
@@ -87,6 +88,8 @@ class CachedCase:
         Per query.
     lexical : tuple of bool
         Per query, whether it went without cosines.
+    known_shares : tuple of float
+        Per query, how much of it the index knows, for `find_strongest`.
     floors : tuple of float
         Per query, the confidence below which it is not answered.
     candidates : Candidates
@@ -98,6 +101,7 @@ class CachedCase:
     target: Target
     evidence: tuple[Evidence, ...]
     lexical: tuple[bool, ...]
+    known_shares: tuple[float, ...]
     floors: tuple[float, ...]
     candidates: Candidates
     starts: NDArray[np.int64]
@@ -134,11 +138,19 @@ def answer_case(case: CachedCase, params: RseParams, fill: bool, limit: int | No
     limit : int or None
         Most segments.
     """
-    scored = [combine_evidence(evidence, params, Balance()) for evidence in case.evidence]
+    balances = (
+        balance_relevance(params, share, lexical)
+        for share, lexical in zip(case.known_shares, case.lexical, strict=True)
+    )
+    scored = [
+        combine_evidence(evidence, params, balance) for evidence, balance in zip(case.evidence, balances, strict=True)
+    ]
     answered = [
         z
-        for z, lexical, floor in zip(scored, case.lexical, case.floors, strict=True)
-        if measure_confidence(float(z.max(initial=-np.inf)), lexical) >= floor
+        for z, evidence, lexical, share, floor in zip(
+            scored, case.evidence, case.lexical, case.known_shares, case.floors, strict=True
+        )
+        if measure_confidence(find_strongest(evidence, params, share, lexical), lexical) >= floor
     ]
     if not answered or not len(case.starts):
         return []

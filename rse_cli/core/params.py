@@ -63,7 +63,9 @@ class RseParams:
 
     def __post_init__(self) -> None:
         faults = []
-        for name, value in asdict(self).items():
+        # Not `asdict`, which copies deeply: a search makes thousands.
+        for name in self.__slots__:
+            value = getattr(self, name)
             least = 1 if name == "max_chars" else 0
             most = 1 if name in _SHARES else math.inf if name == "max_chars" else _MOST
             if not (math.isfinite(value) and value >= least):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rse_cli.core.dsrag_params import DsragParams
+from rse_cli.core.dsrag_params import CHOICES, DsragParams
 from rse_cli.core.methods import MethodParams
 from rse_cli.core.params import RseParams
 from rse_cli.errors import UsageError
@@ -126,8 +126,8 @@ _DSRAG = (
     Dimension("decay_rate", 2.0, 1000.0, "log"),
     Dimension("top_k_for_document_selection", 1, 200, "log", whole=True),
     Dimension("chunk_length_adjustment", choices=(False, True)),
-    Dimension("solver", choices=("greedy", "exact")),
-    Dimension("similarity", choices=("relevance", "cosine")),
+    Dimension("solver", choices=CHOICES["solver"]),
+    Dimension("similarity", choices=CHOICES["similarity"]),
 )
 _DSRAG_SEVERAL = Dimension("overall_max_length_extension", 0, 50, "linear", whole=True)
 

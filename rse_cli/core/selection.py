@@ -106,7 +106,7 @@ def select_segments(
         if not share.runs and share.row is not None:
             kept[share.row] = max(kept[share.row], share.row_chars)
     if fill:
-        _fill_up(kept, np.max(relevances, axis=0), chars, params.max_chars)
+        fill_rows(kept, np.max(relevances, axis=0), chars, params.max_chars)
     penalties = tuple(share.penalty for share in found)
     values = _value_rows(relevances, chars, kept, penalties, owners)
     choices = [
@@ -153,7 +153,7 @@ def _share_ceiling(
     return [found[query] for query in range(len(relevances))]
 
 
-def _fill_up(kept: NDArray[np.int64], relevance: Floats, chars: NDArray[np.int64], max_chars: int) -> None:
+def fill_rows(kept: NDArray[np.int64], relevance: Floats, chars: NDArray[np.int64], max_chars: int) -> None:
     """Keep the most relevant rows that are left, the last one cut where the ceiling falls."""
     budget = max_chars - int(kept.sum())
     for row in np.argsort(-relevance, kind="stable").tolist():

@@ -12,7 +12,9 @@ from rse_cli.core.cached_cases import CachedCase
 from rse_cli.core.lexical import Floats
 
 PIECES = ("c0", "c1", "c4", "f0", "f4", "f12", "p1")
-"""The pieces of evidence, in the order in which `combine_evidence` adds them up."""
+"""The pieces of evidence, in the order in which `combine_evidence` adds them up: cosines, then words."""
+
+N_COSINES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +29,35 @@ class Stack:
         The pieces of `PIECES`.
     bounds : ndarray of shape (m + 1,)
         Where each case's rows begin.
+    owners : ndarray of shape (n,)
+        Number of each row's case.
     stretches, places : ndarray of shape (n,)
         Number of each row's stretch; `places` differ by 1 within one and by more between two.
     chars, overlaps : ndarray of shape (n,)
         Characters, and how many of them are expected.
+    char_sums : ndarray of shape (n + 1,)
+        Characters before each row, and all.
     wanted : ndarray of shape (n,)
         Number of the expected document that the row lies in, −1 outside of those.
     tables, table_starts : ndarray
         Rows of tables, and where among them each table begins.
+    doubtful : tuple of int
+        Cases with words that the index doesn't know, whose confidence comes from another sum than their relevance.
     """
 
     cases: tuple[CachedCase, ...]
     evidence: Floats
     bounds: Positions
+    owners: Positions
     stretches: Positions
     places: Positions
     chars: Floats
     overlaps: Floats
+    char_sums: Floats
     wanted: Positions
     tables: Positions
     table_starts: Positions
+    doubtful: tuple[int, ...]
 
     @property
     def sizes(self) -> Positions:
@@ -62,16 +73,20 @@ def stack_cases(cases: Sequence[CachedCase]) -> Stack:
     stretches = np.cumsum(np.concatenate(([True], np.diff(heads) != 0)), dtype=np.int64) - 1
     tables = [_find_tables(case) for case in cases]
     offsets = np.cumsum([0, *(len(rows) for rows, _ in tables)])
+    chars = np.concatenate([case.candidates.chars for case in cases]).astype(np.float64)
     return Stack(
         cases=tuple(cases),
         evidence=np.array([np.concatenate([getattr(case.evidence[0], piece) for case in cases]) for piece in PIECES]),
         bounds=bounds,
+        owners=np.repeat(np.arange(len(cases)), sizes),
         stretches=stretches,
         places=np.arange(bounds[-1]) + stretches,
-        chars=np.concatenate([case.candidates.chars for case in cases]).astype(np.float64),
+        chars=chars,
+        char_sums=np.concatenate(([0.0], np.cumsum(chars))),
         overlaps=np.concatenate([case.find_overlaps() for case in cases]).astype(np.float64),
         wanted=np.concatenate([_number_wanted(case) for case in cases]),
         tables=np.concatenate([rows + at for (rows, _), at in zip(tables, bounds[:-1].tolist(), strict=True)]),
+        doubtful=tuple(at for at, case in enumerate(cases) if case.known_shares[0] < 1),
         table_starts=np.concatenate([starts + at for (_, starts), at in zip(tables, offsets.tolist(), strict=False)]),
     )
 

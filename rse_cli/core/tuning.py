@@ -33,6 +33,9 @@ GROW, SHRINK = 1.3, 0.7
 MOVED = 0.4
 """Chance that a dimension is moved: most steps that help change a few parameters."""
 
+KEPT = 0.5
+"""Share of the gain of the best that what is settled on must keep: with few cases all is within the noise."""
+
 
 def draw_points(n_dimensions: int, n: int, seed: int) -> list[Point]:
     """Return the first scrambled Sobol points of the unit cube, at least `n`, as many as the next power of two.
@@ -189,8 +192,8 @@ class Found:
     by_fold: tuple[int, ...]
 
 
-Settle = Callable[[Log, SearchSpace, Sequence[int], Objective, Mask], int]
-"""Log, space of the best trial, trials, objective and cases to the trial that is chosen."""
+Settle = Callable[[Log, SearchSpace, Sequence[int], Sequence[int], Objective, Mask], int]
+"""Log, space of the best trial, trials of the exploration, all trials, objective and cases to the chosen trial."""
 
 
 def search_best(
@@ -230,7 +233,9 @@ def search_best(
         tried = refine_best(log, space, explored, objective, cases, budget, plan.seed + 1_000 * (number + 1))
         known = [*explored, *tried]
         chosen = by_space[log.trials[log.find_best(known, objective, cases)].method]
-        bests.append(settle(log, chosen, known, objective, cases))
+        settled, best = settle(log, chosen, explored, known, objective, cases), log.find_best(known, objective, cases)
+        before, after, most = log.score([current, settled, best], objective, cases).tolist()
+        bests.append(settled if after - before >= KEPT * (most - before) else best)
     return Found(current, bests[0], tuple(bests[1:]))
 
 

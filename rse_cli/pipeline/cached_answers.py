@@ -12,7 +12,7 @@ from rse_cli.core.dsrag_params import DsragParams
 from rse_cli.core.lexical import Floats
 from rse_cli.core.methods import MethodParams
 from rse_cli.core.params import RseParams
-from rse_cli.core.trials import BATCH, Bench, make_bench, run_alone, run_trials
+from rse_cli.core.trials import Bench, make_bench, run_alone, run_trials
 from rse_cli.core.tuning_log import Evaluate
 from rse_cli.pipeline.evidence_cache import Cache, answer_ranked
 
@@ -29,16 +29,17 @@ def make_evaluate(cache: Cache, fill: bool, jobs: int, metrics: Sequence[str]) -
     jobs : int
         Threads.
     metrics : sequence of str
-        What is measured; with `fill`, ranks and spans are exact in the pipeline's own way alone.
+        What is measured; with `fill`, ranks, spans and documents are exact in the pipeline's own way alone.
     """
-    bench = make_bench(cache.evidence, fill, cache.limit) if cache.evidence else None
-    exact_only = fill and not {"mrr", "spans"}.isdisjoint(metrics)
+    ranked = "mrr" in metrics
+    bench = make_bench(cache.evidence, fill, cache.limit, ranked=ranked) if cache.evidence else None
+    exact_only = fill and not {"mrr", "spans", "document_recall"}.isdisjoint(metrics)
 
     def fast(method: str, trials: Sequence[MethodParams]) -> Floats:
         if method != "rse" or bench is None or exact_only:
             return exact(method, trials)
         params = [one for one in trials if isinstance(one, RseParams)]
-        parts = [params[at : at + BATCH] for at in range(0, len(params), BATCH)]
+        parts = [params[at : at + bench.batch] for at in range(0, len(params), bench.batch)]
         if jobs == 1 or len(parts) == 1:
             return run_trials(bench, params)
         with ThreadPoolExecutor(jobs) as pool:

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rse_cli.core.blocks import pool_blocks, take_largest
 from rse_cli.core.cached_cases import CachedCase, Outcome, Place, Target, measure_answer
 from rse_cli.core.cases import ResolvedCase
 from rse_cli.core.dsrag import RankedHit, select_dsrag
-from rse_cli.core.dsrag_params import DsragParams
+from rse_cli.core.dsrag_params import CHOICES, DsragParams
 from rse_cli.core.folds import name_groups
-from rse_cli.core.hits import measure_similarity
 from rse_cli.core.methods import MethodParams
 from rse_cli.core.metrics import union_spans
 from rse_cli.core.params import RseParams
 from rse_cli.core.refine import join_passages
-from rse_cli.core.relevance import default_min_confidence
+from rse_cli.core.relevance import default_min_confidence, measure_known_share
 from rse_cli.core.search_space import GRIDS
-from rse_cli.pipeline.named_methods import DSRAG_HITS
+from rse_cli.pipeline.named_methods import list_hits, rank_blocks
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.retrieval import Query, Retrieval, retrieve
 from rse_cli.pipeline.scoring import Scored, score_candidates
@@ -150,10 +147,12 @@ class CacheBuilder:
             target=target,
             evidence=tuple(one.evidence for one in scored),
             lexical=lexical,
+            known_shares=tuple(measure_known_share(words, retrieval.statistics.n_chunks) for words in retrieval.words),
             floors=tuple(default_min_confidence(one) if given is None else given for one in lexical),
             # Vectors and counts have become evidence; they are most of the memory.
             candidates=replace(
                 candidates,
+                n_terms=np.zeros(0, np.int64),
                 vectors=none.astype(np.float32),
                 counts=none.astype(np.int32),
                 fields=none.astype(np.int32),
@@ -166,7 +165,7 @@ class CacheBuilder:
     def _keep_ranked(
         self, target: Target, retrieval: Retrieval, scored: Sequence[Scored], blocks: dict[int, Blocks]
     ) -> RankedCase:
-        by_kind = {kind: rank_blocks(retrieval, scored, kind) for kind in ("relevance", "cosine")}
+        by_kind = {kind: _rank_all(retrieval, scored, kind) for kind in CHOICES["similarity"]}
         documents = {int(hit[0]) for ranked in by_kind.values() for hits in ranked for hit in hits}
         for document in documents - blocks.keys():
             n_chunks = retrieval.records[document].n_chunks
@@ -182,6 +181,13 @@ class CacheBuilder:
         return measure_answer(target, cut_places(places, self.max_chars))
 
 
+def _rank_all(retrieval: Retrieval, scored: Sequence[Scored], similarity: str) -> list[list[RankedHit]]:
+    """Return what `dsrag` is fed, per query."""
+    if not len(retrieval.keys):
+        return [[] for _ in retrieval.queries]
+    return [list_hits(*rank_blocks(retrieval, query, one, similarity)) for query, one in enumerate(scored)]
+
+
 def locate_target(case: ResolvedCase, group: str, retrieval: Retrieval) -> Target:
     """Return what a case expects by document number; documents without a candidate get numbers of their own."""
     numbers: dict[str, int] = {record.path: number for number, record in retrieval.records.items()}
@@ -190,34 +196,6 @@ def locate_target(case: ResolvedCase, group: str, retrieval: Retrieval) -> Targe
         number = numbers.setdefault(span.path, -1 - len(numbers))
         spans.setdefault(number, []).append((span.start_char, span.end_char))
     return Target({number: union_spans(found) for number, found in spans.items()}, group)
-
-
-def rank_blocks(retrieval: Retrieval, scored: Sequence[Scored], kind: str) -> list[list[RankedHit]]:
-    """Return the hits that the method `dsrag` is fed, per query: the best blocks by relevance or cosine."""
-    ranked: list[list[RankedHit]] = []
-    for query, asked in enumerate(retrieval.queries):
-        held = retrieval.candidates[query]
-        if not len(held.ords):
-            ranked.append([])
-            continue
-        blocks = pool_blocks(
-            held.documents,
-            retrieval.blocks,
-            held.ords,
-            retrieval.start_chars,
-            held.chars,
-            held.vectors,
-            held.counts,
-            held.n_terms,
-        )
-        if kind == "cosine" and asked.vector is not None:
-            values = measure_similarity(blocks.vectors, asked.vector)
-        else:
-            values = np.clip(take_largest(blocks, scored[query].relevance), 0.0, 1.0)
-        best = np.argsort(-values, kind="stable")[:DSRAG_HITS]
-        columns: list[Any] = [column[best].tolist() for column in (blocks.numbers, blocks.chars, values)]
-        ranked.append(list(zip(map(str, blocks.documents[best].tolist()), *columns, strict=True)))
-    return ranked
 
 
 def answer_ranked(case: RankedCase, params: DsragParams, max_chars: int | None, limit: int | None) -> Outcome:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rse_cli.core.average import compose_values, measure_density, measure_quality, select_average
 from rse_cli.core.blocks import Blocks, pool_blocks, select_blocks, take_largest
-from rse_cli.core.dsrag import select_dsrag
+from rse_cli.core.dsrag import RankedHit, select_dsrag
 from rse_cli.core.dsrag_params import DsragParams
 from rse_cli.core.hits import Hit, measure_similarity, rank_rows, take_hits
 from rse_cli.core.lexical import Floats, compute_idf, score_bm25, weigh_years
@@ -26,7 +26,7 @@ from rse_cli.core.models import Chunk, Passage
 from rse_cli.core.parents import mix_window_parent, vote_parents
 from rse_cli.core.windows import find_narrow_hits, join_overlaps, settle_ends, widen_hits
 from rse_cli.pipeline.retrieval import Retrieval
-from rse_cli.pipeline.scoring import RERANKED
+from rse_cli.pipeline.scoring import RERANKED, Scored
 from rse_cli.pipeline.selecting import Material, Picked
 from rse_cli.ports import KEY_BITS, Snapshot, make_key
 
@@ -41,28 +41,12 @@ def select_by_dsrag(material: Material, params: DsragParams) -> Picked:
         return Picked((), {})
     ranked = []
     for query in range(len(retrieval.queries)):
-        blocks = pool_candidates(retrieval, query)
-        vector = retrieval.queries[query].vector
-        if params.similarity == "cosine" and vector is not None:
-            values = measure_similarity(blocks.vectors, vector)
-        else:
-            values = np.clip(take_largest(blocks, material.scored[query].relevance), 0.0, 1.0)
-        best = np.argsort(-values, kind="stable")[:DSRAG_HITS]
+        blocks, best, values = rank_blocks(retrieval, query, material.scored[query], params.similarity)
         if material.rerank is not None:
             scores = material.rerank(retrieval.queries[query].text, _list_runs(blocks, best))
             order = np.argsort(-scores, kind="stable")
             best, values = best[order], _put(values, best, scores)
-        ranked.append(
-            [
-                (
-                    str(blocks.documents[at]),
-                    int(blocks.numbers[at]),
-                    int(blocks.chars[at]),
-                    float(values[at]),
-                )
-                for at in best.tolist()
-            ]
-        )
+        ranked.append(list_hits(blocks, best, values))
     selection = select_dsrag(ranked, params)
     passages = tuple(
         replace(
@@ -73,6 +57,38 @@ def select_by_dsrag(material: Material, params: DsragParams) -> Picked:
         for one in selection.segments
     )
     return Picked(passages, {}, selection)
+
+
+def rank_blocks(
+    retrieval: Retrieval, query: int, scored: Scored, similarity: str
+) -> tuple[Blocks, NDArray[np.int64], Floats]:
+    """Return the blocks of all candidates, the best of them in order, and the value of each.
+
+    Parameters
+    ----------
+    retrieval : Retrieval
+        With at least one candidate.
+    query : int
+        Position of the query.
+    scored : Scored
+        What it makes of the candidates.
+    similarity : str
+        As in `DsragParams`; a query without a vector goes by relevance.
+    """
+    blocks = pool_candidates(retrieval, query)
+    vector = retrieval.queries[query].vector
+    if similarity == "cosine" and vector is not None:
+        values = measure_similarity(blocks.vectors, vector)
+    else:
+        values = np.clip(take_largest(blocks, scored.relevance), 0.0, 1.0)
+    return blocks, np.argsort(-values, kind="stable")[:DSRAG_HITS], values
+
+
+def list_hits(blocks: Blocks, best: NDArray[np.int64], values: Floats) -> list[RankedHit]:
+    """Return ranked blocks as `select_dsrag` takes them."""
+    columns = (blocks.documents[best], blocks.numbers[best], blocks.chars[best], values[best])
+    documents, numbers, chars, similarities = (column.tolist() for column in columns)
+    return list(zip(map(str, documents), numbers, chars, similarities, strict=True))
 
 
 def _put(values: Floats, at: NDArray[np.int64], scores: Floats) -> Floats:

@@ -126,7 +126,9 @@ def tune_cases(
     folds, by_document = split_folds(cache.targets, asked.folds, asked.seed)
     everything = np.ones(len(cache.targets), np.bool_)
     [number] = log.add([given])
-    objective = guard_silence(log, number, keep_length(log, number, asked.objective))
+    # With `fill` the length is given.
+    wanted = asked.objective if asked.fill else keep_length(log, number, asked.objective)
+    objective = guard_silence(log, number, wanted)
     log.objective = objective
     current = raise_penalty(log, number, objective, everything)
     spaces = make_spaces(cache, methods, asked.fill)
@@ -154,10 +156,14 @@ LENGTHY = ("recall", "hit", "document_recall")
 
 
 def keep_length(log: Log, given: int, objective: Objective) -> Objective:
-    """Where longer answers alone would win and no limit is asked for, limit them to the length that they have now."""
-    if objective.limits or objective.maximise not in LENGTHY:
+    """Where longer answers alone would win and no limit is asked for, limit them to the length that they have now.
+
+    A setting that finds nothing has no length to keep.
+    """
+    length = float(np.nanmean(log.values["chars"][given]))
+    if objective.limits or objective.maximise not in LENGTHY or length == 0:
         return objective
-    return Objective(objective.maximise, (Gate("max", "chars", float(np.nanmean(log.values["chars"][given]))),))
+    return Objective(objective.maximise, (Gate("max", "chars", length),))
 
 
 def guard_silence(log: Log, given: int, objective: Objective) -> Objective:

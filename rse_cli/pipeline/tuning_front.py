@@ -76,9 +76,9 @@ def trace_front(
     chosen_by = folds == 0
     [current] = log.add([given])
     limits = guard_silence(log, current, asked.objective).limits
+    log.objective = objective = Objective(goals[0].metric, limits)
     plan = Plan(asked.trials, asked.seed, folds)
     numbers = search_front(log, make_spaces(cache, methods, asked.fill), current, goals, limits, plan, chosen_by)
-    objective = Objective(goals[0].metric, limits)
     kept = [
         number
         for number, score in zip(numbers, log.score(numbers, objective, chosen_by).tolist(), strict=True)

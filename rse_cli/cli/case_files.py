@@ -1,0 +1,46 @@
+"""Files of cases on the command line: read, doubted and encoded before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rse_cli.adapters.cases import scan_cases
+from rse_cli.cli.output import make_visible_line, name_count, say
+from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder
+from rse_cli.core.cases import CaseFault, ResolvedCase
+from rse_cli.pipeline.check import encode_cases
+from rse_cli.pipeline.expectations import find_expected
+from rse_cli.pipeline.retrieval import Query
+from rse_cli.ports import Snapshot
+
+
+def read_expected(path: Path, snapshot: Snapshot) -> tuple[list[ResolvedCase], list[CaseFault]]:
+    """Return the cases with what they expect, and the faults of both steps, so that all are told at once."""
+    cases, faults = scan_cases(path)
+    resolved, absent = find_expected(snapshot, cases)
+    return resolved, sorted([*faults, *absent])
+
+
+def say_faults(cases_file: str, faults: Sequence[CaseFault]) -> None:
+    """Name every fault on stderr, as compilers do."""
+    for fault in faults:
+        say(make_visible_line(f"{cases_file}:{fault.line}: {fault.message}"))
+    say(f"rse: {name_count(len(faults), 'fault')} in {make_visible_line(cases_file)}; nothing was asked")
+
+
+def mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> None:
+    """Say on stderr that the index is out of date, or holds the questions themselves."""
+    from rse_cli.cli.sources import mention_changes
+
+    mention_changes(index, snapshot, "rse ingest")
+    records = snapshot.files()
+    place = Path(cases_file).resolve()
+    if place.is_relative_to(index.root) and place.relative_to(index.root).as_posix() in {one.path for one in records}:
+        say(f"rse: {make_visible_line(cases_file)} is in the index and matches its own queries: name it in .rseignore")
+
+
+def encode_expected(cases: Sequence[ResolvedCase], index: Index) -> list[tuple[Query, ...]]:
+    """Encode all queries first, so that the model's memory is given back before the index is searched."""
+    encoder = load_index_encoder(index, for_query=True)
+    return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
