@@ -305,13 +305,47 @@ class TestEvidence:
         )
         assert rows.keys.tolist() == sorted([first + 1, first + 2, second + 1])
         assert rows.chars.tolist() == [3, 5, 4]
-        assert (rows.terms, rows.row_terms) == (["one", "three", "four"], ["x y", None, None])
+        assert rows.terms.count(["one", "four"]).tolist() == [[1, 0], [0, 0], [0, 1]]
+        assert rows.row_terms == ["x y", None, None]
         np.testing.assert_array_equal(rows.vectors, [*a.vectors, *indexed("b", "four").vectors])
 
     def test_keys_can_be_an_array(self, store: Store) -> None:
         put(store, indexed("a", "one"))
         key = (find_number(store, "a") << KEY_BITS) + 1
         assert store.snapshot().evidence(np.array([key, key + 1])).keys.tolist() == [key]
+
+
+class TestHolding:
+    def test_what_is_held_is_what_the_snapshot_gives(self, store: Store) -> None:
+        files = [indexed("b", "one", "one two", "two"), indexed("a", "three", "one"), indexed("empty")]
+        table = [dataclasses.replace(files[1].chunks[0], row_terms=("x", "y")), files[1].chunks[1]]
+        put(store, files[0], dataclasses.replace(files[1], chunks=table), files[2])
+        snapshot = store.snapshot()
+        held = snapshot.hold()
+        numbers = [find_number(store, path) for path in ("a", "b", "empty")]
+        keys = [number << KEY_BITS | slot for number in numbers for slot in (0, 1, 2, 3, 9)][::-1]
+        terms = ["one", "two", "three", "absent"]
+        mine, given = held.evidence(keys), snapshot.evidence(keys)
+        for name in ("keys", "chars", "start_chars", "blocks", "row_terms", "vectors"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(given, name))
+        for one, other in ((mine.terms, given.terms), (mine.terms.take(BACK), given.terms.take(BACK))):
+            np.testing.assert_array_equal(one.count(terms), other.count(terms))
+            np.testing.assert_array_equal(one.lengths(), other.lengths())
+        assert held.chunks(keys) == snapshot.chunks(keys)
+        assert held.evidence([]).keys.tolist() == held.chunks([]) == []
+        assert held.heads([*numbers, 99]) == snapshot.heads([*numbers, 99])
+        assert (held.files(), held.statistics()) == (snapshot.files(), snapshot.statistics())
+        assert held.document_frequencies(terms) == snapshot.document_frequencies(terms) == [3, 2, 1, 0]
+        assert held.matching(["one"], 5, None).tolist() == snapshot.matching(["one"], 5, None).tolist()
+        assert held.nearest(point(1.0), 5, None)[0].tolist() == snapshot.nearest(point(1.0), 5, None)[0].tolist()
+
+    def test_an_empty_index_is_held_too(self, store: Store) -> None:
+        held = store.snapshot().hold()
+        assert (held.files(), held.statistics().n_chunks, held.document_frequencies(["one"])) == ([], 0, [0])
+        assert held.evidence([1, 2]).keys.tolist() == held.chunks([1, 2]) == []
+
+
+BACK = np.array([4, 2, 0, 1, 3])
 
 
 class TestStatistics:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import lance
     import pyarrow as pa
 
+    from rse_cli.adapters.held_snapshot import HeldSnapshot
+
 PROBED_PARTITIONS = 20
 """All partitions up to 160,000 rows; beyond, an unfiltered search is approximate."""
 
@@ -51,6 +53,14 @@ class LanceSnapshot:
         self._dataset = dataset
         self._manifest = manifest
         self._searched = False
+
+    def hold(self) -> HeldSnapshot:
+        """Return the same version with its chunks in memory."""
+        from rse_cli.adapters.held_snapshot import hold_table
+
+        chunks = self._scan(store_columns.HELD_COLUMNS, filter="ord >= 0")
+        heads = self._scan(store_columns.HEAD_COLUMNS, filter="ord = -1")
+        return hold_table(self, heads, chunks, self._manifest.model.dimension)
 
     def statistics(self) -> Statistics:
         """Return the manifest's numbers if they are of this version, else add the head rows up."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.cases import scan_cases
+from rse_cli.adapters.encoders.pool import count_jobs
 from rse_cli.cli.checked import Checked, describe_check_json
 from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.limits import check_limits, make_gates, parse_drops
@@ -86,7 +87,9 @@ def run_check(flags: CheckFlags) -> int:
     paths = read_filters(settings).choose_paths(snapshot)
     with _watch(len(cases)) as advance:
         results = []
-        for result in check_cases(snapshot, cases, queries, lambda asked: plan.make_request(asked, paths)):
+        for result in check_cases(
+            snapshot, cases, queries, lambda asked: plan.make_request(asked, paths), count_jobs()
+        ):
             results.append(result)
             advance()
     checked = judge(flags, plan, index.manifest.model.name, tuple(results), gates, drops, before)
