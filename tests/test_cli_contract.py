@@ -280,3 +280,46 @@ def test_no_code_of_the_indexed_folder_is_ever_run(tmp_path: Path) -> None:
         done = subprocess.run([script, *arguments], cwd=folder, env=environ, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
     assert not ran.exists()
+
+
+# Timings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stages"),
+    [
+        (["status", "--json"], {"fetch", "find", "compare", "render"}),
+        (["query", "frost", "--json"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["query", "--batch", "batch"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["inspect", "frost", "--json"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["inspect", "--document", "docs/pump.md"], {"fetch", "render"}),
+        (["check", "cases.jsonl", "--json"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["ingest", "docs", "--json"], {"find", "read", "encode", "write", "index", "render"}),
+    ],
+)
+def test_timings_say_on_stderr_where_the_time_went_and_change_nothing_else(
+    indexed: Path, rse: Run, arguments: list[str], stages: set[str]
+) -> None:
+    (indexed / "batch").write_text("frost\nlens\n", encoding="utf-8")
+    (indexed / "cases.jsonl").write_text('{"query": "frost", "expect": [{"path": "docs/pump.md"}]}\n', encoding="utf-8")
+    plain = rse(*arguments, cwd=indexed)
+    if arguments[0] == "ingest":
+        (indexed / "docs" / "new.txt").write_text("Oars lie in the shed.\n", encoding="utf-8")
+
+    timed = rse(*arguments, "--timings", cwd=indexed)
+
+    assert timed.code == plain.code == 0
+    if arguments[0] != "ingest":
+        assert timed.stdout == plain.stdout
+    *others, line = timed.stderr.splitlines()
+    assert others == plain.stderr.splitlines()
+    total, told = line.removeprefix("rse: ").split(" s: ")
+    seconds = {name: float(one) for name, one in (stage.split(" ") for stage in told.split(", "))}
+    assert stages | {"import"} <= seconds.keys()
+    assert min(seconds.values()) >= 0
+    if "rest" in seconds:
+        assert sum(seconds.values()) == pytest.approx(float(total), abs=0.02)
+
+
+def test_timings_of_an_error_are_not_told(tmp_path: Path, rse: Run) -> None:
+    assert len(rse("status", "--timings", cwd=tmp_path).stderr.splitlines()) == 1

@@ -9,16 +9,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rse_cli.adapters import lance_snapshot, lancedb_store
+from rse_cli.adapters import lance_snapshot, lancedb_store, store_columns
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import ChunkingIdentity, create_manifest, read_manifest
 from rse_cli.core.models import Chunk
 from rse_cli.errors import StoreError
-from rse_cli.ports import KEY_BITS, FileRecord, FileStamp, IndexedFile, ModelIdentity, Store
+from rse_cli.ports import KEY_BITS, FileRecord, FileStamp, IndexedFile, ModelIdentity, Statistics, Store
 from tests.fake_store import FakeStore
 
 DIMENSION = 8
@@ -465,6 +466,21 @@ class TestLanceStore:
             keys, cosines = lance_store.snapshot().nearest(query, 50, paths)
             assert keys.tolist() == expected[0].tolist()
             np.testing.assert_allclose(cosines, expected[1], atol=1e-6)
+
+    @pytest.mark.parametrize(("n_chunks", "probes"), [(9_000, 20), (100_000, 20), (1_000_000, 82), (10_000_000, 814)])
+    def test_the_partitions_searched_grow_with_the_index(
+        self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, n_chunks: int, probes: int
+    ) -> None:
+        monkeypatch.setattr(lance_snapshot.LanceSnapshot, "statistics", lambda _: Statistics(n_chunks, {}))
+        asked: list[int] = []
+
+        def scan(_: object, columns: Sequence[str], **options: Any) -> Any:
+            asked.append(options["nearest"]["nprobes"])
+            return store_columns.make_empty_table(columns, DIMENSION)
+
+        monkeypatch.setattr(lance_snapshot.LanceSnapshot, "_scan", scan)
+        lance_store.snapshot().nearest(point(1.0), 5, None)
+        assert asked == [probes]
 
     def test_filters_reach_every_partition_of_a_vector_index(
         self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rse_cli.adapters import store_columns
 from rse_cli.core.term_columns import PostedTerms, build_postings
 from rse_cli.ports import EvidenceRows, FileRecord, Keys, Snapshot, Statistics, StoredChunk, Vectors
+from rse_cli.timings import stage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,6 +66,7 @@ class HeldSnapshot:
         """Return every head row, sorted by path."""
         return list(self._files)
 
+    @stage("fetch")
     def heads(self, documents: Sequence[int]) -> dict[int, FileRecord]:
         """Return head rows by document number; numbers that no file has are left out."""
         return {number: self._records[number] for number in documents if number in self._records}
@@ -81,10 +83,12 @@ class HeldSnapshot:
         """Return keys of the `k` chunks among `paths` that BM25 ranks highest for any of `terms`, ties by key."""
         return self._searched.matching(terms, k, paths)
 
+    @stage("search")
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """Return for each term how many chunks hold it."""
         return [self._postings.count_rows(term) for term in terms]
 
+    @stage("fetch")
     def evidence(self, keys: Sequence[int]) -> EvidenceRows:
         """Return the columns that scoring reads for those of `keys` that are chunks, sorted by key."""
         rows, at = self._rows, self._locate(keys)
@@ -98,6 +102,7 @@ class HeldSnapshot:
             vectors=rows.vectors[at],
         )
 
+    @stage("fetch")
     def chunks(self, keys: Sequence[int]) -> list[StoredChunk]:
         """Return those of `keys` that are chunks, sorted by key."""
         return store_columns.read_chunks(self._chunks.take(self._locate(keys)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.limits import check_limits, make_gates, parse_drops
 from rse_cli.cli.output import dump_json, make_visible_line, name_count, say, write_bytes, write_result
 from rse_cli.cli.requesting import Plan, Refining, plan_requests
-from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_drops, match_cases
 from rse_cli.core.gates import Gate, average_measures, collect_failures, judge_each, judge_means
@@ -24,6 +25,7 @@ from rse_cli.pipeline.check import CaseResult, check_cases, encode_cases
 from rse_cli.pipeline.expectations import find_expected
 from rse_cli.pipeline.retrieval import Query
 from rse_cli.ports import Snapshot
+from rse_cli.timings import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def run_check(flags: CheckFlags) -> int:
     RseError
         If the check can't be carried out; nothing is printed on stdout then.
     """
+    gc.enable()
     if flags.cases is None:
         raise UsageError("give a file of cases, or --init to write a first one: rse check cases.yaml")
     index = open_index(flags.store)
@@ -140,10 +143,11 @@ def _mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> None:
         say(f"rse: {make_visible_line(cases_file)} is in the index and matches its own queries: name it in .rseignore")
 
 
+@stage("encode")
 def _encode(cases: Sequence[ResolvedCase], index: Index) -> list[tuple[Query, ...]]:
     """Encode all queries first, so that the model's memory is given back before the index is searched."""
     encoder = load_index_encoder(index, for_query=True)
-    return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
+    return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest), count_threads(index))
 
 
 @contextmanager
@@ -200,6 +204,7 @@ def judge(
     )
 
 
+@stage("render")
 def report(checked: Checked, flags: CheckFlags) -> None:
     """Write the files asked for, then print: a file that can't be written leaves stdout empty."""
     import os

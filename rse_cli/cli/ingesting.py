@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -22,7 +23,7 @@ from rse_cli.adapters.manifest import (
 )
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store
-from rse_cli.cli.progress import watch_ingest
+from rse_cli.cli.progress import watch_ingest, watch_maintenance
 from rse_cli.cli.sources import (
     Survey,
     describe_selection,
@@ -118,6 +119,7 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     RseError
         If a path is missing, or the index is another's; nothing is changed then.
     """
+    gc.enable()
     place = _find_place(paths, flags)
     anew = flags.rebuild or not place.exists
     settings = read_settings(place.root, flags.choice, check_model=anew)
@@ -253,7 +255,8 @@ def _carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits)
         summary = ingest_files(index.store, load, plan, worker.read, name_reader, options, watcher)
     # Also where a run before was killed when only this was left to do.
     if not plan.is_empty or not index.store.snapshot().is_settled():
-        index.store.maintain()
+        with watch_maintenance(show=flags.progress):
+            index.store.maintain()
     return summary
 
 

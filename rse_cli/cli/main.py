@@ -11,6 +11,7 @@ import typer
 
 from rse_cli.cli import check, ingest, inspect, query, status
 from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
+from rse_cli.cli.timing_flag import report_timings
 from rse_cli.errors import RseError
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
@@ -63,6 +64,7 @@ def run(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _on_terminate)
     try:
         code = _run_command(arguments)
+        report_timings()
         flush_streams()
     except click.exceptions.NoArgsIsHelpError as fault:
         say(fault.format_message())

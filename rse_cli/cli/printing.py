@@ -13,6 +13,7 @@ from rse_cli.cli.output import dump_json, has_colour, is_terminal, make_visible_
 from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Answer
+from rse_cli.timings import stage
 
 SCHEMA_VERSION = 1
 
@@ -121,11 +122,13 @@ def describe_answer_json(shown: Shown) -> dict[str, Any]:
     }
 
 
+@stage("render")
 def encode_answer(shown: Shown, extra: Mapping[str, Any] | None = None, *, line: bool = False) -> bytes:
     """Return an answer as JSON with `extra` fields; on one line for JSON lines."""
     return dump_json(describe_answer_json(shown) | dict(extra or {}), line=line)
 
 
+@stage("render")
 def print_answer(shown: Shown, output: Output, extra: Mapping[str, Any] | None = None) -> None:
     """Print an answer; `extra` fields go into JSON documents."""
     if output.format in ("json", "jsonl"):

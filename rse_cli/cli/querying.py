@@ -13,11 +13,12 @@ from rse_cli.cli.filtering import Filters, read_filters
 from rse_cli.cli.output import say, write_bytes
 from rse_cli.cli.printing import Output, Shown, encode_answer, print_answer
 from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
-from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.errors import AnswerError, UsageError
 from rse_cli.pipeline.query import Answer, Request, answer_request
 from rse_cli.pipeline.retrieval import Query, encode_queries
 from rse_cli.ports import Snapshot
+from rse_cli.timings import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ def _open_fresh(flags: QueryFlags) -> Index:
     return open_index(flags.store)
 
 
+@stage("encode")
 def _encode(
     asked: Sequence[Asked], index: Index, keep: bool
 ) -> tuple[list[tuple[Query, ...]], Callable[[str], int] | None]:
@@ -161,8 +163,13 @@ def _encode(
     """
     encoder = load_index_encoder(index, for_query=True)
     english_only = is_english_only(index.manifest)
-    encoded = iter(encode_queries([text for one in asked for text in one.queries], encoder, english_only))
-    queries = [tuple(next(encoded) for _ in one.queries) for one in asked]
+    if len(asked) > 1 and index.manifest.backend == "numpy":
+        from rse_cli.pipeline.batch import encode_groups
+
+        queries = encode_groups([one.queries for one in asked], encoder, english_only, count_threads(index))
+    else:
+        # Other backends pad what goes together, and a batch must give what each query gives alone.
+        queries = [encode_queries(one.queries, encoder, english_only) for one in asked]
     cut = sum(query.truncated for one in queries for query in one)
     if cut:
         which = "the query is" if len(asked) == cut == 1 else f"{cut:,} queries are"

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rse_cli.cli.timing_flag import Timings
+
 
 def status(
     store: Annotated[
@@ -13,6 +15,7 @@ def status(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if the index is out of date.")] = False,
+    timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """Show files, chunks, model, size, failures, and what has changed since the index was made."""
     from rse_cli.cli.summary import measure_status, report_status

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from rse_cli.pipeline.query import Answer, Request, answer_request
-from rse_cli.ports import Snapshot
+from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.ports import Encoder, Snapshot
 
 CHUNKS_PER_REQUEST = 1_000
 """Reading the whole index takes about as long as what it saves a request for so many of its chunks."""
@@ -15,7 +16,35 @@ CHUNKS_PER_REQUEST = 1_000
 MOST_HELD = 150_000
 """Chunks: 2 kB each in memory."""
 
+PORTION = 64
+"""Texts that are encoded together: enough to read the weights seldom, few enough that threads end together."""
+
 Digest = TypeVar("Digest")
+
+
+def encode_groups(
+    groups: Sequence[Sequence[str]], encoder: Encoder, english_only: bool, jobs: int
+) -> list[tuple[Query, ...]]:
+    """Return the queries of each group, all encoded together.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of str
+        Queries that are asked together.
+    encoder : Encoder
+        The model of the index; threads share it.
+    english_only : bool
+        See `encode_queries`.
+    jobs : int
+        Threads.
+    """
+    # By length, so that what is encoded together is alike.
+    texts = sorted({text for group in groups for text in group}, key=lambda text: (len(text), text))
+    portions = [texts[at : at + PORTION] for at in range(0, len(texts), PORTION)]
+    with ThreadPoolExecutor(max(jobs, 1)) as pool:
+        parts = pool.map(lambda portion: encode_queries(portion, encoder, english_only), portions)
+        found = {query.text: query for part in parts for query in part}
+    return [tuple(found[text] for text in group) for group in groups]
 
 
 def hold_for(snapshot: Snapshot, n_requests: int) -> Snapshot:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from rse_cli.core.cases import Case, ResolvedCase
 from rse_cli.core.gates import measure_case
 from rse_cli.core.metrics import DocumentSpan, score_spans
-from rse_cli.pipeline.batch import answer_each
+from rse_cli.pipeline.batch import answer_each, encode_groups
 from rse_cli.pipeline.delivery import Segment
 from rse_cli.pipeline.query import Answer, Request
-from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.pipeline.retrieval import Query
 from rse_cli.ports import Encoder, Snapshot
 
 
@@ -46,8 +46,8 @@ class CaseResult:
     measures: Mapping[str, float]
 
 
-def encode_cases(cases: Sequence[Case], encoder: Encoder, english_only: bool) -> list[tuple[Query, ...]]:
-    """Return the queries of each case, all encoded in one call.
+def encode_cases(cases: Sequence[Case], encoder: Encoder, english_only: bool, jobs: int = 1) -> list[tuple[Query, ...]]:
+    """Return the queries of each case, all encoded together.
 
     Parameters
     ----------
@@ -57,9 +57,10 @@ def encode_cases(cases: Sequence[Case], encoder: Encoder, english_only: bool) ->
         The model of the index.
     english_only : bool
         See `encode_queries`.
+    jobs : int
+        Threads.
     """
-    queries = iter(encode_queries([text for case in cases for text in case.queries], encoder, english_only))
-    return [tuple(next(queries) for _ in case.queries) for case in cases]
+    return encode_groups([case.queries for case in cases], encoder, english_only, jobs)
 
 
 def check_cases(
