@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: help install demo demo-check test test-reliability soak lint types layers check format bench-quality bench-methods bench-cold bench-memory bench-engine bench-tune clean
+.PHONY: help install demo demo-check test test-reliability soak lint types layers check format bench bench-size bench-quality bench-methods bench-cold bench-memory bench-engine bench-tune clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,12 @@ check: lint types layers test  ## All that CI runs
 format: install  ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: install  ## Measure speed and write benchmarks/RESULTS.md (DATA=folder of questions)
+	$(BIN)/python -m benchmarks.results --data $(DATA)
+
+bench-size: install  ## The same at 100,000 and 1,000,000 chunks: 8 GB of disk
+	$(BIN)/python -m benchmarks.results --data $(DATA) --only 100k --only 1m
 
 bench-quality: install  ## Recall and refusals beside plain top-k (DATA=folder of questions)
 	$(BIN)/python -m benchmarks.quality --data $(DATA)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rse_cli.core.blocks import assign_blocks
 from rse_cli.core.lexical import compute_idf, count_terms, score_bm25, split_terms
 from rse_cli.core.metrics import DocumentSpan
+from rse_cli.core.term_columns import TermTexts
 from rse_cli.ports import EvidenceRows, Snapshot, StoredChunk, make_key
 
 FUSION_K = 60
@@ -56,7 +57,9 @@ def join_blocks(chunks: Chunks, block_chars: int) -> Blocks:
             groups.append([at for _, at in pairs])
     weighted = chunks.rows.vectors * chunks.rows.chars[:, None].astype(np.float32)
     sums = np.add.reduceat(weighted, [group[0] for group in groups])
-    terms = [" ".join(chunks.rows.terms[at] for at in group if chunks.rows.terms[at]) for group in groups]
+    assert isinstance(chunks.rows.terms, TermTexts)
+    texts = chunks.rows.terms.texts
+    terms = [" ".join(texts[at] for at in group if texts[at]) for group in groups]
     spans = [_span(chunks.stored[group[0]], chunks.stored[group[-1]]) for group in groups]
     return Blocks(spans, sums / np.linalg.norm(sums, axis=1, keepdims=True), terms)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.models import Chunk, Document, FileStatus
+from rse_cli.core.term_columns import TermColumn
 
 if TYPE_CHECKING:
     from rse_cli.core.context import Prompt
@@ -223,8 +224,10 @@ class EvidenceRows:
         Chunk keys, ascending.
     chars, start_chars, blocks : ndarray of shape (n,)
         Characters of each chunk, where it starts, and the number of its block.
-    terms, row_terms : list of str
-        Terms joined by spaces; `row_terms` is None for chunks outside tables.
+    terms : TermColumn
+        Terms of each chunk.
+    row_terms : list of str or None
+        Terms of each chunk's table joined by spaces; None for chunks outside tables.
     vectors : ndarray of shape (n, dimension)
         Unit vectors.
     """
@@ -233,7 +236,7 @@ class EvidenceRows:
     chars: NDArray[np.int64]
     start_chars: NDArray[np.int64]
     blocks: NDArray[np.int64]
-    terms: list[str]
+    terms: TermColumn
     row_terms: list[str | None]
     vectors: Vectors
 
@@ -249,6 +252,10 @@ class StoredChunk:
 
 class Snapshot(Protocol):
     """One version of the index; everything read from it agrees."""
+
+    def hold(self) -> Snapshot:
+        """The same version with its chunks in memory, which many queries and threads can share."""
+        ...
 
     def statistics(self) -> Statistics:
         """Numbers of the whole index."""

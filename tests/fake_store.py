@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rse_cli.core.term_columns import TermTexts
 from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, IndexedFile, Keys, Statistics, StoredChunk, Vectors
 
 
@@ -25,6 +26,9 @@ class FakeSnapshot:
             for number, file in sorted(self._files.values(), key=lambda pair: pair[0])
             for place in range(len(file.chunks))
         }
+
+    def hold(self) -> FakeSnapshot:
+        return self
 
     def statistics(self) -> Statistics:
         records = self.files()
@@ -77,7 +81,7 @@ class FakeSnapshot:
             chars=np.array([len(chunk.text) for chunk in chunks], np.int64),
             start_chars=np.array([chunk.start_char for chunk in chunks], np.int64),
             blocks=np.array([chunk.block for chunk in chunks], np.int64),
-            terms=[file.terms[place] for _, file, place in found],
+            terms=TermTexts([file.terms[place] for _, file, place in found]),
             row_terms=[None if chunk.row_terms is None else " ".join(chunk.row_terms) for chunk in chunks],
             vectors=np.array([file.vectors[place] for _, file, place in found], np.float32).reshape(
                 -1, self._dimension

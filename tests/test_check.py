@@ -184,7 +184,7 @@ def test_every_fault_is_told_before_any_query_runs(indexed: Path, rse: Run, monk
     def refuse(*_: Any) -> None:
         raise AssertionError("a query ran")
 
-    monkeypatch.setattr("rse_cli.pipeline.check.answer_request", refuse)
+    monkeypatch.setattr("rse_cli.pipeline.batch.answer_request", refuse)
     monkeypatch.setattr("rse_cli.cli.case_files.load_index_encoder", refuse)
     cases = CASES.replace("every spring", "every autumn").replace("id: lens", "id: winter") + "  colour: red\n"
     done = check(rse, indexed, "--json", cases=cases.replace("docs/deep/roses.txt", "docs/rose.txt"))

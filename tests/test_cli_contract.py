@@ -182,7 +182,7 @@ def test_every_screen_is_the_same_byte_for_byte_whatever_the_hash_seed(sample: P
 
 
 def list_modules(folder: Path, home: Path, *arguments: str) -> set[str]:
-    """The top-level modules that a process of `rse` has imported when its command is done."""
+    """The modules that a process of `rse` has imported when its command is done."""
     script = "import sys; from rse_cli.cli.main import run; run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
@@ -194,25 +194,61 @@ def list_modules(folder: Path, home: Path, *arguments: str) -> set[str]:
         check=True,
     )
     assert done.stdout
-    return {name.partition(".")[0] for name in done.stderr.split()}
+    return set(done.stderr.split())
 
 
-HEAVY = {"torch", "sentence_transformers", "transformers", "lancedb", "onnxruntime", "pymupdf", "fitz", "pydantic"}
+def find_packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+HEAVY = {
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "lancedb",
+    "onnxruntime",
+    "pymupdf",
+    "fitz",
+    "pydantic",
+    "scipy",
+    "pandas",
+    "openai",
+    "httpx",
+}
 
 
 @pytest.mark.parametrize("arguments", [["query", "filter of the pump"], ["query", "frost", "--json"], ["status"]])
 def test_reading_commands_import_nothing_heavy(indexed_once: Path, home: Path, arguments: list[str]) -> None:
     modules = list_modules(indexed_once, home, *arguments)
 
-    assert modules & HEAVY == set()
+    assert find_packages(modules) & HEAVY == set()
     assert "lance" in modules
+
+
+# Modules as of Python 3.11, and a tenth more for other versions of Python and libraries: what takes longer to start
+# shows here, on every machine alike.
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [
+        (["--help"], 175),
+        (["status"], 425),
+        (["query", "frost", "--json"], 495),
+        (["query", "frost"], 545),
+        (["inspect", "frost", "--json"], 505),
+        (["inspect", "frost"], 560),
+    ],
+)
+def test_a_command_imports_no_more_modules_than_it_did(
+    indexed_once: Path, home: Path, arguments: list[str], most: int
+) -> None:
+    assert len(list_modules(indexed_once, home, *arguments)) <= most
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)])
 def test_help_imports_next_to_nothing(tmp_path: Path, home: Path, arguments: list[str]) -> None:
     light = HEAVY | {"numpy", "rich", "lance", "pyarrow", "tokenizers", "yaml", "snowballstemmer"}
 
-    assert list_modules(tmp_path, home, *arguments) & light == set()
+    assert find_packages(list_modules(tmp_path, home, *arguments)) & light == set()
 
 
 # Help, version, completion
@@ -293,3 +329,46 @@ def test_no_code_of_the_indexed_folder_is_ever_run(tmp_path: Path) -> None:
         done = subprocess.run([script, *arguments], cwd=folder, env=environ, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
     assert not ran.exists()
+
+
+# Timings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stages"),
+    [
+        (["status", "--json"], {"fetch", "find", "compare", "render"}),
+        (["query", "frost", "--json"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["query", "--batch", "batch"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["inspect", "frost", "--json"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["inspect", "--document", "docs/pump.md"], {"fetch", "render"}),
+        (["check", "cases.jsonl", "--json"], {"encode", "fetch", "search", "score", "segments", "compare", "render"}),
+        (["ingest", "docs", "--json"], {"find", "read", "encode", "write", "index", "render"}),
+    ],
+)
+def test_timings_say_on_stderr_where_the_time_went_and_change_nothing_else(
+    indexed: Path, rse: Run, arguments: list[str], stages: set[str]
+) -> None:
+    (indexed / "batch").write_text("frost\nlens\n", encoding="utf-8")
+    (indexed / "cases.jsonl").write_text('{"query": "frost", "expect": [{"path": "docs/pump.md"}]}\n', encoding="utf-8")
+    plain = rse(*arguments, cwd=indexed)
+    if arguments[0] == "ingest":
+        (indexed / "docs" / "new.txt").write_text("Oars lie in the shed.\n", encoding="utf-8")
+
+    timed = rse(*arguments, "--timings", cwd=indexed)
+
+    assert timed.code == plain.code == 0
+    if arguments[0] != "ingest":
+        assert timed.stdout == plain.stdout
+    *others, line = timed.stderr.splitlines()
+    assert others == plain.stderr.splitlines()
+    total, told = line.removeprefix("rse: ").split(" s: ")
+    seconds = {name: float(one) for name, one in (stage.split(" ") for stage in told.split(", "))}
+    assert stages | {"import"} <= seconds.keys()
+    assert min(seconds.values()) >= 0
+    if "rest" in seconds:
+        assert sum(seconds.values()) == pytest.approx(float(total), abs=0.02)
+
+
+def test_timings_of_an_error_are_not_told(tmp_path: Path, rse: Run) -> None:
+    assert len(rse("status", "--timings", cwd=tmp_path).stderr.splitlines()) == 1

@@ -310,6 +310,24 @@ def test_a_line_of_a_batch_is_the_document_of_the_query_alone(indexed_once: Path
     )
 
 
+def test_a_batch_gives_digit_for_digit_what_each_query_gives_alone(sample: Path, rse: Run) -> None:
+    queries = [
+        "What must I do before I climb the mast?",
+        "mast",
+        "Which offer for the new Whimbrel mould did the board choose?",
+        "如何检索",
+        "how many days of leave are there",
+        "opera in Vienna",
+        "revenue of 2024 and 2025 by quarter",
+        "who wrote the incident report, and what did the harbour master say of it when he was asked in spring?",
+    ]
+
+    batch = rse("query", "--batch", "-", cwd=sample, stdin="\n".join(queries).encode())
+
+    alone = [rse("query", "--jsonl", query, cwd=sample).stdout for query in queries]
+    assert batch.stdout.splitlines(keepends=True) == alone
+
+
 def test_a_batch_exits_with_1_only_where_nothing_was_found_at_all(indexed_once: Path, rse: Run) -> None:
     done = rse("query", "--batch", "-", cwd=indexed_once, stdin=b"opera in Vienna\nbisque recipe\n")
 

@@ -106,12 +106,42 @@ def test_json_is_one_document(documents: Path, rse: Run) -> None:
         "bytes": sum(path.stat().st_size for path in (documents / ".rse").rglob("*") if path.is_file()),
         "failures": [{"path": "docs/bad.pdf", "status": "failed", "reason": "damaged PDF: Failed to open stream"}],
         "textless": [],
+        "search_index": {"kind": "flat", "waiting": 0, "stale": False},
         "stale": True,
         "new": ["docs/new.md"],
         "changed": ["docs/pump.md"],
         "removed": ["docs/lamp.txt"],
     }
     assert rse("status", "--json", cwd=documents).stdout == done.stdout
+
+
+def test_an_index_whose_search_indexes_were_left_unfinished_says_so_until_the_next_ingest(
+    indexed: Path, rse: Run
+) -> None:
+    manifest = indexed / ".rse" / "manifest.json"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace('"settled": true', '"settled": false'), encoding="utf-8")
+
+    assert rse("status", cwd=indexed).text.splitlines()[7] == (
+        "search     the last ingest did not finish its search indexes: answers are complete, but slower; run `rse ingest`"
+    )
+    assert rse("status", "--json", cwd=indexed).json["search_index"]["stale"]
+    rse("ingest", "docs", cwd=indexed)
+    assert not rse("status", "--json", cwd=indexed).json["search_index"]["stale"]
+
+
+def test_a_vector_index_is_named_with_the_chunks_that_it_lacks(
+    indexed: Path, rse: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rse_cli.adapters.lancedb_store.VECTOR_INDEX_ROWS", 1)
+    (indexed / "docs" / "more.txt").write_text("\n\n".join(f"Oar {n} lies in the shed." * 3 for n in range(300)))
+    rse("ingest", "docs", cwd=indexed)
+    assert "search     vector index, up to date\n" in rse("status", cwd=indexed).text
+
+    (indexed / "docs" / "one.txt").write_text("The spare mast leans on the boathouse.")
+    rse("ingest", "docs", cwd=indexed)
+    assert "search     vector index, 2 chunks beside it\n" in rse("status", cwd=indexed).text
+    assert rse("status", "--json", cwd=indexed).json["search_index"] == {"kind": "vector", "waiting": 2, "stale": False}
 
 
 def last_line(rse: Run, folder: Path) -> str:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rse_cli.adapters.encoders import agree_with_sentence_transformers, choose_backend, load_encoder
 from rse_cli.adapters.encoders.bert_files import describe_bert
-from rse_cli.adapters.encoders.model_files import find_model, hash_weights, read_prompts, verify_weights
+from rse_cli.adapters.encoders.model_files import DEFAULT_MODEL, find_model, hash_weights, read_prompts, verify_weights
 from rse_cli.adapters.encoders.numpy_bert import _attend_group, _gelu
 from rse_cli.adapters.encoders.safetensors import open_tensors
 from rse_cli.adapters.encoders.wordpiece import divide_texts, load_tokenizer, unit_vectors
@@ -131,6 +131,14 @@ def test_a_vector_does_not_depend_on_what_else_is_in_the_batch(encoder, texts):
     assert together.shape == (len(texts), WIDTH)
     assert np.abs(together - alone).max() < 2e-6
     assert np.abs(np.linalg.norm(together, axis=1) - 1).max() < 1e-6
+
+
+def test_a_query_has_the_same_bits_alone_and_among_others():
+    encoder = load_encoder(DEFAULT_MODEL, for_query=True)
+    texts = ["", "pump", *(" ".join(["how do I clean the filter of the pump"] * n)[: 9 * n] for n in range(1, 40))]
+    alone = np.concatenate([encoder.encode_queries([text])[0] for text in texts])
+    for some in (texts, texts[::-1], texts[3:17]):
+        np.testing.assert_array_equal(encoder.encode_queries(some)[0], alone[[texts.index(text) for text in some]])
 
 
 def test_large_batches_are_split_and_come_back_in_order(encoder):

@@ -9,17 +9,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rse_cli.adapters import lance_snapshot, lancedb_store
+from rse_cli.adapters import lance_snapshot, lancedb_store, store_columns
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import ChunkingIdentity, create_manifest, read_manifest
 from rse_cli.adapters.store_readers import READERS_NAME
 from rse_cli.core.models import Chunk
 from rse_cli.errors import StoreError
-from rse_cli.ports import KEY_BITS, FileRecord, FileStamp, IndexedFile, ModelIdentity, Store, make_key
+from rse_cli.ports import KEY_BITS, FileRecord, FileStamp, IndexedFile, ModelIdentity, Statistics, Store, make_key
 from tests.fake_store import FakeStore
 
 DIMENSION = 8
@@ -306,13 +307,47 @@ class TestEvidence:
         )
         assert rows.keys.tolist() == sorted([first + 1, first + 2, second + 1])
         assert rows.chars.tolist() == [3, 5, 4]
-        assert (rows.terms, rows.row_terms) == (["one", "three", "four"], ["x y", None, None])
+        assert rows.terms.count(["one", "four"]).tolist() == [[1, 0], [0, 0], [0, 1]]
+        assert rows.row_terms == ["x y", None, None]
         np.testing.assert_array_equal(rows.vectors, [*a.vectors, *indexed("b", "four").vectors])
 
     def test_keys_can_be_an_array(self, store: Store) -> None:
         put(store, indexed("a", "one"))
         key = (find_number(store, "a") << KEY_BITS) + 1
         assert store.snapshot().evidence(np.array([key, key + 1])).keys.tolist() == [key]
+
+
+class TestHolding:
+    def test_what_is_held_is_what_the_snapshot_gives(self, store: Store) -> None:
+        files = [indexed("b", "one", "one two", "two"), indexed("a", "three", "one"), indexed("empty")]
+        table = [dataclasses.replace(files[1].chunks[0], row_terms=("x", "y")), files[1].chunks[1]]
+        put(store, files[0], dataclasses.replace(files[1], chunks=table), files[2])
+        snapshot = store.snapshot()
+        held = snapshot.hold()
+        numbers = [find_number(store, path) for path in ("a", "b", "empty")]
+        keys = [number << KEY_BITS | slot for number in numbers for slot in (0, 1, 2, 3, 9)][::-1]
+        terms = ["one", "two", "three", "absent"]
+        mine, given = held.evidence(keys), snapshot.evidence(keys)
+        for name in ("keys", "chars", "start_chars", "blocks", "row_terms", "vectors"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(given, name))
+        for one, other in ((mine.terms, given.terms), (mine.terms.take(BACK), given.terms.take(BACK))):
+            np.testing.assert_array_equal(one.count(terms), other.count(terms))
+            np.testing.assert_array_equal(one.lengths(), other.lengths())
+        assert held.chunks(keys) == snapshot.chunks(keys)
+        assert held.evidence([]).keys.tolist() == held.chunks([]) == []
+        assert held.heads([*numbers, 99]) == snapshot.heads([*numbers, 99])
+        assert (held.files(), held.statistics()) == (snapshot.files(), snapshot.statistics())
+        assert held.document_frequencies(terms) == snapshot.document_frequencies(terms) == [3, 2, 1, 0]
+        assert held.matching(["one"], 5, None).tolist() == snapshot.matching(["one"], 5, None).tolist()
+        assert held.nearest(point(1.0), 5, None)[0].tolist() == snapshot.nearest(point(1.0), 5, None)[0].tolist()
+
+    def test_an_empty_index_is_held_too(self, store: Store) -> None:
+        held = store.snapshot().hold()
+        assert (held.files(), held.statistics().n_chunks, held.document_frequencies(["one"])) == ([], 0, [0])
+        assert held.evidence([1, 2]).keys.tolist() == held.chunks([1, 2]) == []
+
+
+BACK = np.array([4, 2, 0, 1, 3])
 
 
 class TestStatistics:
@@ -432,6 +467,21 @@ class TestLanceStore:
             keys, cosines = lance_store.snapshot().nearest(query, 50, paths)
             assert keys.tolist() == expected[0].tolist()
             np.testing.assert_allclose(cosines, expected[1], atol=1e-6)
+
+    @pytest.mark.parametrize(("n_chunks", "probes"), [(9_000, 20), (100_000, 20), (1_000_000, 82), (10_000_000, 814)])
+    def test_the_partitions_searched_grow_with_the_index(
+        self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, n_chunks: int, probes: int
+    ) -> None:
+        monkeypatch.setattr(lance_snapshot.LanceSnapshot, "statistics", lambda _: Statistics(n_chunks, {}))
+        asked: list[int] = []
+
+        def scan(_: object, columns: Sequence[str], **options: Any) -> Any:
+            asked.append(options["nearest"]["nprobes"])
+            return store_columns.make_empty_table(columns, DIMENSION)
+
+        monkeypatch.setattr(lance_snapshot.LanceSnapshot, "_scan", scan)
+        lance_store.snapshot().nearest(point(1.0), 5, None)
+        assert asked == [probes]
 
     def test_filters_reach_every_partition_of_a_vector_index(
         self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

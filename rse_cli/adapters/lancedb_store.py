@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters import store_columns, store_rows
 from rse_cli.adapters.lance_snapshot import (
+    PARTITION_ROWS,
     LanceSnapshot,
     explain_failure,
     filter_paths,
@@ -30,6 +31,7 @@ from rse_cli.adapters.store_readers import enter_as_reader, exclude_readers, lea
 from rse_cli.adapters.store_seal import seal_table
 from rse_cli.errors import StoreError
 from rse_cli.ports import FileRecord, IndexedFile, Vectors
+from rse_cli.timings import stage
 
 if TYPE_CHECKING:
     import lance
@@ -41,9 +43,6 @@ TABLE_NAME = "chunks"
 VECTOR_INDEX_ROWS = 5_000
 """Median of cold searches with an index and flat: 16 and 29 ms at 6,000 rows, 23 and 71 at 10,000, on a busy machine.
 Building one takes 0.25 s there."""
-
-PARTITION_ROWS = 8_192
-"""Rows to a partition when the index is built, lance's own choice; rows added later go into those that are there."""
 
 CROWDED = 4
 """Partitions that hold so many times too many rows: their centres were taken from a much smaller index, so rebuild."""
@@ -127,6 +126,7 @@ class LanceStore:
             finally:
                 self._held = False
 
+    @stage("write")
     def replace(self, files: Sequence[IndexedFile], removed: Sequence[str]) -> None:
         """In one commit, put `files` in place of what their paths held, and drop `removed` paths.
 
@@ -161,6 +161,7 @@ class LanceStore:
                 )
             self._store_statistics()
 
+    @stage("write")
     def touch(self, records: Sequence[FileRecord]) -> None:
         """In one commit, replace the head rows of files whose chunks stay.
 
@@ -198,6 +199,7 @@ class LanceStore:
         """Return vectors already in the index, by hash."""
         return self.snapshot().vectors(text_hashes)
 
+    @stage("index")
     def maintain(self) -> None:
         """Bring the search indexes up to date and drop versions that no reader can still hold.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rse_cli.adapters.store_rows import WINDOW_SIZES, build_schema
 from rse_cli.core.models import Chunk
+from rse_cli.core.term_columns import TermTexts
 from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, FileStamp, Statistics, StoredChunk, Vectors
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ CHUNK_COLUMNS = (
     "row_terms",
     "block",
 )
+HELD_COLUMNS = (*CHUNK_COLUMNS, "terms", "vector")
+"""Those of chunks and of evidence."""
 EVIDENCE_COLUMNS = ("gid", "start_char", "end_char", "block", "terms", "row_terms", "vector")
 SUMMARY_COLUMNS = ("gid", "path", "n_chunks", "window_lengths")
 
@@ -138,7 +141,7 @@ def read_evidence(table: pa.Table, dimension: int) -> EvidenceRows:
         chars=table["end_char"].to_numpy() - table["start_char"].to_numpy(),
         start_chars=table["start_char"].to_numpy(),
         blocks=table["block"].to_numpy(),
-        terms=table["terms"].to_pylist(),
+        terms=TermTexts(table["terms"].to_pylist()),
         row_terms=table["row_terms"].to_pylist(),
         vectors=read_vectors(table, "vector", dimension),
     )

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from rse_cli.adapters.cases import scan_cases
 from rse_cli.cli.output import make_visible_line, name_count, say
-from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder
+from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.pipeline.check import encode_cases
 from rse_cli.pipeline.expectations import find_expected
 from rse_cli.pipeline.retrieval import Query
 from rse_cli.ports import Snapshot
+from rse_cli.timings import stage
 
 
 def read_expected(path: Path, snapshot: Snapshot) -> tuple[list[ResolvedCase], list[CaseFault]]:
@@ -40,7 +41,8 @@ def mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> None:
         say(f"rse: {make_visible_line(cases_file)} is in the index and matches its own queries: name it in .rseignore")
 
 
+@stage("encode")
 def encode_expected(cases: Sequence[ResolvedCase], index: Index) -> list[tuple[Query, ...]]:
     """Encode all queries first, so that the model's memory is given back before the index is searched."""
     encoder = load_index_encoder(index, for_query=True)
-    return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest))
+    return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest), count_threads(index))

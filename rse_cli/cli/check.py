@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rse_cli.cli.timing_flag import Timings
+
 
 def check(
     cases: Annotated[
@@ -59,6 +61,7 @@ def check(
     init: Annotated[
         bool, typer.Option("--init", help="Write a first file of cases from the headings of the index (cases.yaml).")
     ] = False,
+    timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """Answer a file of cases, print the worst first, and say whether the limits hold.
 

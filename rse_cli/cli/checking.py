@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rse_cli.adapters.encoders.pool import count_jobs
 from rse_cli.cli.case_files import encode_expected, mention_doubts, read_expected, say_faults
 from rse_cli.cli.case_progress import watch_cases
 from rse_cli.cli.checked import Checked, describe_check_json
@@ -20,6 +22,7 @@ from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_
 from rse_cli.core.gates import Gate, average_measures, collect_failures, judge_each, judge_means
 from rse_cli.errors import RseError, UsageError
 from rse_cli.pipeline.check import CaseResult, check_cases
+from rse_cli.timings import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ def run_check(flags: CheckFlags) -> int:
     RseError
         If the check can't be carried out; nothing is printed on stdout then.
     """
+    gc.enable()
     if flags.cases is None:
         raise UsageError("give a file of cases, or --init to write a first one: rse check cases.yaml")
     index = open_index(flags.store)
@@ -83,7 +87,9 @@ def run_check(flags: CheckFlags) -> int:
     paths = read_filters(settings).choose_paths(snapshot)
     with watch_cases(len(cases)) as advance:
         results = []
-        for result in check_cases(snapshot, cases, queries, lambda asked: plan.make_request(asked, paths)):
+        for result in check_cases(
+            snapshot, cases, queries, lambda asked: plan.make_request(asked, paths), count_jobs()
+        ):
             results.append(result)
             advance()
     checked = judge(flags, plan, index.manifest.model.name, tuple(results), gates, drops, before)
@@ -147,6 +153,7 @@ def judge(
     )
 
 
+@stage("render")
 def report(checked: Checked, flags: CheckFlags) -> None:
     """Write the files asked for, then print: a file that can't be written leaves stdout empty."""
     import os

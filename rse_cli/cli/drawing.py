@@ -16,6 +16,7 @@ from rse_cli.cli.picture import Sheet, Style, render_picture
 from rse_cli.cli.render import measure_width
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.inspect import DocumentView, Inspection, fetch_shown, inspect_answer
+from rse_cli.timings import stage
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MOST_EXPLAINED = 1 << 30  # with --chunk any chunk may be asked for, so every reason is kept
 
 
+@stage("render")
 def print_inspection(inspected: Inspected, flags: InspectFlags) -> None:
     """Print an inspected answer, and write it to the files asked for."""
     print_drawn(lambda width, glyphs: draw_lines(inspected, flags, width, glyphs), flags)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rse_cli.cli.timing_flag import Timings
+
 
 def ingest(
     paths: Annotated[
@@ -48,6 +50,7 @@ def ingest(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name every file on stderr.")] = False,
+    timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """Index files and folders, or bring the index up to date: unchanged files cost next to nothing."""
     from rse_cli.cli.ingesting import IngestFlags, run_ingest

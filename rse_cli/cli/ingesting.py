@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from rse_cli.adapters.manifest import (
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.cli.consent import check_consent, named_model, remember_choice
 from rse_cli.cli.placing import Place, find_place, mention_other_index
-from rse_cli.cli.progress import watch_ingest
+from rse_cli.cli.progress import watch_ingest, watch_maintenance
 from rse_cli.cli.sources import (
     Survey,
     describe_selection,
@@ -112,6 +113,7 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     RseError
         If a path is missing, or the index is another's; nothing is changed then.
     """
+    gc.enable()
     place = find_place(paths, flags.store, rebuild=flags.rebuild)
     if flags.progress:
         mention_other_index(place)
@@ -242,7 +244,8 @@ def carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) 
         summary = ingest_files(index.store, load, plan, worker.read, name_reader, options, watcher)
     # Also where a run before was killed when only this was left to do.
     if not plan.is_empty or not index.store.snapshot().is_settled():
-        index.store.maintain()
+        with watch_maintenance(show=flags.progress):
+            index.store.maintain()
     return summary
 
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rse_cli.cli.timing_flag import Timings
+
 
 def inspect(
     texts: Annotated[
@@ -62,6 +64,7 @@ def inspect(
     svg: Annotated[str | None, typer.Option(metavar="FILE", help="Write the picture as SVG too.")] = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the picture as HTML too.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document with all numbers.")] = False,
+    timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """See why these segments: every chunk's value as a bar, and what was chosen, and why the rest was not.
 

@@ -22,6 +22,7 @@ from rse_cli.pipeline.comparison import Contender
 from rse_cli.pipeline.query import Answer, answer_request
 from rse_cli.pipeline.retrieval import Query, encode_queries
 from rse_cli.ports import Snapshot
+from rse_cli.timings import stage
 
 MOST_DRAWN = 5  # documents with a segment; an answer of `find_all` may touch dozens
 DRAWN_WITHOUT = 3  # documents where nothing was found: near misses enough
@@ -114,8 +115,9 @@ def run_inspect(flags: InspectFlags) -> int:
         from rse_cli.cli.drawing import draw_lines, keep_drawn
         from rse_cli.cli.inspect_json import describe_inspection
 
-        keep_drawn(lambda width, glyphs: draw_lines(inspected, flags, width, glyphs), flags)
-        write_bytes(dump_json(describe_inspection(inspected, flags)))
+        with stage("render"):
+            keep_drawn(lambda width, glyphs: draw_lines(inspected, flags, width, glyphs), flags)
+            write_bytes(dump_json(describe_inspection(inspected, flags)))
     else:
         from rse_cli.cli.drawing import print_inspection
 
@@ -211,6 +213,7 @@ def _plan_contender(settings: Settings, named: str) -> Plan:
     return plan_requests(replace(settings, query=query, sources=sources, methods=methods), Refining())
 
 
+@stage("encode")
 def _encode(asked: Asked, index: Index) -> tuple[Query, ...]:
     """Encode first, so that the model's 90 MB are given back before the index is read."""
     encoder = load_index_encoder(index, for_query=True)

@@ -14,11 +14,13 @@ from rse_cli.cli.wiring import Index
 from rse_cli.core.models import Chunk
 from rse_cli.errors import ReadError
 from rse_cli.pipeline.listing import Listing, list_document
+from rse_cli.timings import stage
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 
+@stage("render")
 def print_document(index: Index, flags: InspectFlags) -> int:
     """Print what is asked of a document; 0, or 1 if it has no text.
 

@@ -14,6 +14,7 @@ import typer
 
 from rse_cli.cli import check, ingest, inspect, query, status, tune
 from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
+from rse_cli.cli.timing_flag import report_timings
 from rse_cli.errors import DamagedStoreError, RseError
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
@@ -70,6 +71,7 @@ def run(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _on_terminate)
     try:
         code = _run_command(arguments)
+        report_timings()
         flush_streams()
     except click.exceptions.NoArgsIsHelpError as fault:
         say(fault.format_message())

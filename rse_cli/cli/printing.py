@@ -13,6 +13,7 @@ from rse_cli.cli.output import dump_json, has_colour, is_terminal, make_visible_
 from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Answer
+from rse_cli.timings import stage
 
 SCHEMA_VERSION = 1
 
@@ -121,17 +122,21 @@ def describe_answer_json(shown: Shown) -> dict[str, Any]:
     }
 
 
-def print_answers(shown: Sequence[Shown], output: Output, extra: Mapping[str, Any] | None = None) -> None:
-    """Print answers; `extra` fields go into JSON documents."""
+@stage("render")
+def encode_answer(shown: Shown, extra: Mapping[str, Any] | None = None, *, line: bool = False) -> bytes:
+    """Return an answer as JSON with `extra` fields; on one line for JSON lines."""
+    return dump_json(describe_answer_json(shown) | dict(extra or {}), line=line)
+
+
+@stage("render")
+def print_answer(shown: Shown, output: Output, extra: Mapping[str, Any] | None = None) -> None:
+    """Print an answer; `extra` fields go into JSON documents."""
     if output.format in ("json", "jsonl"):
-        documents = [describe_answer_json(one) | dict(extra or {}) for one in shown]
-        write_bytes(b"".join(dump_json(document, line=output.format == "jsonl") for document in documents))
+        write_bytes(encode_answer(shown, extra, line=output.format == "jsonl"))
     elif output.format == "files":
-        paths = dict.fromkeys(segment.path for one in shown for segment in one.answer.segments)
-        _print_paths(list(paths), output.null)
+        _print_paths(list(dict.fromkeys(segment.path for segment in shown.answer.segments)), output.null)
     else:
-        for one in shown:
-            _print_readable(one, output)
+        _print_readable(shown, output)
 
 
 def _print_paths(paths: Sequence[str], null: bool) -> None:

@@ -12,6 +12,22 @@ from rse_cli.pipeline.planning import Plan
 
 
 @contextmanager
+def watch_maintenance(*, show: bool) -> Iterator[None]:
+    """Show on a terminal that the search indexes are being built, and for how long: minutes at a million chunks."""
+    if not show or not is_terminal(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(file=sys.stderr, no_color=not has_colour(sys.stderr))
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task("search indexes", total=None)
+        yield
+
+
+@contextmanager
 def watch_ingest(plan: Plan, *, show: bool, verbose: bool) -> Iterator[Watcher]:
     """Give the callbacks that show how far an ingest is.
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rse_cli.cli.timing_flag import Timings
+
 
 def _show_methods(wanted: bool) -> None:
     if wanted:
@@ -88,6 +90,7 @@ def query(
     answer: Annotated[bool, typer.Option("--answer", help="Let a language model answer (OPENAI_BASE_URL).")] = False,
     llm: Annotated[str | None, typer.Option(metavar="MODEL", help="The language model of --answer.")] = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Bring the index up to date first.")] = False,
+    timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """Find the passages that answer: runs of adjacent chunks, best first.
 

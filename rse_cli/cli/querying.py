@@ -10,14 +10,15 @@ from typing import Any
 
 from rse_cli.cli.asking import Asked, read_asked
 from rse_cli.cli.filtering import Filters, read_filters
-from rse_cli.cli.output import make_visible_line, say
-from rse_cli.cli.printing import Output, Shown, print_answers
+from rse_cli.cli.output import make_visible_line, say, write_bytes
+from rse_cli.cli.printing import Output, Shown, encode_answer, print_answer
 from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
-from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.errors import AnswerError, ClosedStoreError, UsageError
-from rse_cli.pipeline.query import Answer, answer_request
+from rse_cli.pipeline.query import Answer, Request, answer_request
 from rse_cli.pipeline.retrieval import Query, encode_queries
 from rse_cli.ports import Snapshot
+from rse_cli.timings import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +81,44 @@ def run_query(flags: QueryFlags) -> int:
     queries, count_tokens = _encode(asked, index, keep=flags.answer or flags.output.format == "context")
     snapshot = index.store.snapshot()
     paths = filters.choose_paths(snapshot)
-    answers = [
-        answer_request(snapshot, plan.make_request(one, paths if any(query.text for query in one) else ()))
-        for one in queries
-    ]
+    requests = [plan.make_request(one, paths if any(query.text for query in one) else ()) for one in queries]
+
+    def show(at: int, answer: Answer) -> Shown:
+        model, images = index.manifest.model.name, _illustrate(answer, index, flags)
+        return Shown(asked[at], answer, plan.method, plan.preset, model, images, flags.refining.rerank)
+
+    if flags.batch is not None:
+        found = _answer_batch(snapshot, requests, show, flags)
+    else:
+        shown = show(0, answer_request(snapshot, requests[0]))
+        found = bool(shown.answer.segments)
     if not flags.refresh:
         from rse_cli.cli.sources import mention_changes
 
         mention_changes(index, snapshot, "--refresh")
-    model = index.manifest.model.name
-    shown = [
-        Shown(
-            one,
-            answer,
-            plan.method,
-            plan.preset,
-            model,
-            _illustrate(answer, index, flags),
-            flags.refining.rerank,
-        )
-        for one, answer in zip(asked, answers, strict=True)
-    ]
-    _explain(answers, flags, filters, snapshot)
-    _print(shown, flags, count_tokens)
-    return 0 if any(answer.segments for answer in answers) else 1
+    if flags.batch is None:
+        _explain(shown.answer, flags, filters, snapshot)
+        _print(shown, flags, count_tokens)
+    return 0 if found else 1
+
+
+def _answer_batch(
+    snapshot: Snapshot, requests: Sequence[Request], show: Callable[[int, Answer], Shown], flags: QueryFlags
+) -> bool:
+    """Print a line for each request, once all are answered; return whether anything was found."""
+    from rse_cli.adapters.encoders.pool import count_jobs
+    from rse_cli.pipeline.batch import answer_each
+
+    def write(at: int, answer: Answer) -> tuple[bytes, bool, bool]:
+        return encode_answer(show(at, answer), line=True), bool(answer.segments), answer.trace.refined.fell_back
+
+    # Page images are drawn by a library that one thread may use at a time.
+    jobs = count_jobs() if flags.images is None else 1
+    lines, found, fell_back = zip(*answer_each(snapshot, requests, write, jobs), strict=True)
+    if any(fell_back):
+        _say_fallback(flags)
+    write_bytes(b"".join(lines))
+    return any(found)
 
 
 def _check_flags(flags: QueryFlags) -> None:
@@ -141,6 +156,7 @@ def _open_fresh(flags: QueryFlags) -> Index:
     return open_index(flags.store)
 
 
+@stage("encode")
 def _encode(
     asked: Sequence[Asked], index: Index, keep: bool
 ) -> tuple[list[tuple[Query, ...]], Callable[[str], int] | None]:
@@ -150,7 +166,13 @@ def _encode(
     """
     encoder = load_index_encoder(index, for_query=True)
     english_only = is_english_only(index.manifest)
-    queries = [encode_queries(one.queries, encoder, english_only) for one in asked]
+    if len(asked) > 1 and index.manifest.backend == "numpy":
+        from rse_cli.pipeline.batch import encode_groups
+
+        queries = encode_groups([one.queries for one in asked], encoder, english_only, count_threads(index))
+    else:
+        # Other backends pad what goes together, and a batch must give what each query gives alone.
+        queries = [encode_queries(one.queries, encoder, english_only) for one in asked]
     cut = sum(query.truncated for one in queries for query in one)
     if cut:
         which = "the query is" if len(asked) == cut == 1 else f"{cut:,} queries are"
@@ -167,36 +189,41 @@ def _illustrate(answer: Answer, index: Index, flags: QueryFlags) -> list[list[st
     return render_answer(answer, index.root, flags.returns, Path(flags.images))
 
 
-def _explain(answers: Sequence[Answer], flags: QueryFlags, filters: Filters, snapshot: Snapshot) -> None:
+def _explain(answer: Answer, flags: QueryFlags, filters: Filters, snapshot: Snapshot) -> None:
     """Say on stderr why nothing was found, and that a floor was lowered."""
-    if any(answer.trace.refined.fell_back for answer in answers) and flags.refining.min_score is not None:
-        say(f"rse: {describe_fallback(flags.refining.min_score)}")
-    if flags.batch is None and not answers[0].segments:
+    if answer.trace.refined.fell_back:
+        _say_fallback(flags)
+    if not answer.segments:
         from rse_cli.cli.misses import describe_miss
 
-        say(f"rse: {describe_miss(answers[0], filters, snapshot)}")
+        say(f"rse: {describe_miss(answer, filters, snapshot)}")
 
 
-def _print(shown: Sequence[Shown], flags: QueryFlags, count_tokens: Callable[[str], int] | None) -> None:
-    if count_tokens is None or not shown[0].answer.segments:
-        print_answers(shown, flags.output)
+def _say_fallback(flags: QueryFlags) -> None:
+    if flags.refining.min_score is not None:
+        say(f"rse: {describe_fallback(flags.refining.min_score)}")
+
+
+def _print(shown: Shown, flags: QueryFlags, count_tokens: Callable[[str], int] | None) -> None:
+    if count_tokens is None or not shown.answer.segments:
+        print_answer(shown, flags.output)
         return
     from rse_cli.cli.answering import ask_language_model, format_answer_context, print_stream
     from rse_cli.cli.output import flush_streams, write_result
 
-    context = format_answer_context(shown[0], flags.output, count_tokens)
+    context = format_answer_context(shown, flags.output, count_tokens)
     if flags.answer and flags.output.format == "json":
         try:
-            answer = "".join(ask_language_model(shown[0], context, flags.llm))
+            answer = "".join(ask_language_model(shown, context, flags.llm))
         except AnswerError:
-            print_answers(shown, flags.output, {"answer": None})
+            print_answer(shown, flags.output, {"answer": None})
             flush_streams()
             raise
-        print_answers(shown, flags.output, {"answer": answer})
+        print_answer(shown, flags.output, {"answer": answer})
         return
     # With an answer the segments carry the numbers that it cites.
     write_result(context.rstrip("\n") + "\n")
     if flags.answer:
         write_result("\n")
         flush_streams()
-        print_stream(ask_language_model(shown[0], context, flags.llm))
+        print_stream(ask_language_model(shown, context, flags.llm))

@@ -18,6 +18,7 @@ from rse_cli.adapters.manifest import Source
 from rse_cli.cli.output import name_count, say
 from rse_cli.cli.wiring import Index, name_reader
 from rse_cli.pipeline.planning import Plan, plan_ingest
+from rse_cli.timings import stage
 
 if TYPE_CHECKING:
     from rse_cli.pipeline.freshness import Staleness
@@ -46,6 +47,7 @@ def describe_selection(selection: Selection) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(selection).items()}
 
 
+@stage("find")
 def survey_paths(
     root: Path, folder: Path, paths: Sequence[Path], selection: Selection, known: Sequence[FileRecord]
 ) -> Survey:
@@ -83,6 +85,7 @@ def survey_paths(
     return Survey(tuple(Source(scope, described) for scope in dict.fromkeys(scopes)), found)
 
 
+@stage("find")
 def survey_sources(root: Path, folder: Path, sources: Sequence[Source]) -> Survey:
     """Find the files of sources as their own ingests would. What lies in a deeper source is left to that one."""
     files: dict[str, FoundFile] = {}
@@ -115,6 +118,7 @@ def plan_survey(survey: Survey, records: Sequence[FileRecord]) -> Plan:
     return plan_ingest(found.files, records, scopes, unreadable, name_reader)
 
 
+@stage("compare")
 def measure_changes(index: Index, records: Sequence[FileRecord], confirm_bytes: int | None) -> Staleness:
     """Compare every path that was ever ingested, with the filters it was ingested with, with the index.
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rse_cli.cli.timing_flag import Timings
+
 
 def status(
     store: Annotated[
@@ -19,6 +21,7 @@ def status(
     verify: Annotated[
         bool, typer.Option("--verify", help="Read every row and say which files are damaged; then exit with 1.")
     ] = False,
+    timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """Show files, chunks, model, size, failures, and what has changed since the index was made."""
     if verify:

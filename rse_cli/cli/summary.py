@@ -17,11 +17,13 @@ from rse_cli.cli.wiring import open_index
 from rse_cli.pipeline.freshness import Staleness
 from rse_cli.pipeline.ingest import PROBLEM_STATUSES, TEXTLESS_STATUSES, explain, is_scan
 from rse_cli.ports import FileRecord
+from rse_cli.timings import stage
 
 SCHEMA_VERSION = 1
 COUNTED = ("new", "changed", "unchanged", "removed", "skipped")
 
 
+@stage("render")
 def report_ingest(result: IngestResult, *, as_json: bool, quiet: bool, verbose: bool, strict: bool) -> None:
     """Print what an ingest did: one line on stdout, what was skipped on stderr; if that is an error, always."""
     summary = result.summary
@@ -69,7 +71,11 @@ def _describe_ingest(result: IngestResult) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What an index holds, and how far the files have moved on."""
+    """What an index holds, and how far the files have moved on.
+
+    `settled` is whether the last ingest came to its end, `waiting` how many rows the vector index lacks (None: there is
+    none, as small indexes are searched without).
+    """
 
     folder: Path
     root: Path
@@ -77,15 +83,27 @@ class Status:
     records: tuple[FileRecord, ...]
     n_bytes: int
     staleness: Staleness
+    settled: bool
+    waiting: int | None
 
 
 def measure_status(store: str | None) -> Status:
     """Look at the index and at the files that it was made from."""
     index = open_index(store)
-    records = tuple(index.store.snapshot().files())
+    snapshot = index.store.snapshot()
+    records = tuple(snapshot.files())
     n_bytes = _measure_bytes(index.folder)
     staleness = measure_changes(index, records, confirm_bytes=None)
-    return Status(index.folder, index.root, index.manifest, records, n_bytes, staleness)
+    return Status(
+        index.folder,
+        index.root,
+        index.manifest,
+        records,
+        n_bytes,
+        staleness,
+        snapshot.is_settled(),
+        snapshot.count_waiting(),
+    )
 
 
 def _measure_bytes(folder: Path) -> int:
@@ -98,6 +116,7 @@ def _measure_bytes(folder: Path) -> int:
     return total
 
 
+@stage("render")
 def report_status(status: Status, *, as_json: bool, verbose: bool = False) -> None:
     """Print the state of the index, with the files that have no text where `verbose`; scans are always named."""
     if as_json:
@@ -114,6 +133,7 @@ def report_status(status: Status, *, as_json: bool, verbose: bool = False) -> No
         ("characters", f"{sum(record.n_chars for record in status.records):,}"),
         ("model", f"{model.name} ({model.dimension} dimensions, {status.manifest.backend})"),
         ("chunking", f"at most {chunking.chunk_chars} characters, headers {chunking.headers}"),
+        *([] if _is_plain(status) else [("search", _format_search(status))]),
         ("changed", _format_staleness(status.staleness)),
     ]
     for name, value in rows:
@@ -144,11 +164,28 @@ def _describe_status(status: Status) -> dict[str, Any]:
         "bytes": status.n_bytes,
         "failures": _describe_records(_list_failures(status.records)),
         "textless": _describe_records(_list_textless(status.records)),
+        "search_index": {
+            "kind": "flat" if status.waiting is None else "vector",
+            "waiting": status.waiting or 0,
+            "stale": not status.settled,
+        },
         "stale": status.staleness.count > 0,
         "new": list(status.staleness.new),
         "changed": list(status.staleness.changed),
         "removed": list(status.staleness.removed),
     }
+
+
+def _is_plain(status: Status) -> bool:
+    """Whether there is nothing to say of the search indexes: they are up to date, and there is none for vectors."""
+    return status.settled and status.waiting is None
+
+
+def _format_search(status: Status) -> str:
+    if not status.settled:
+        return "the last ingest did not finish its search indexes: answers are complete, but slower; run `rse ingest`"
+    # Fewer than an ingest cares to index are compared one by one.
+    return "vector index" + (f", {status.waiting:,} chunks beside it" if status.waiting else ", up to date")
 
 
 def _count_files(records: Sequence[FileRecord]) -> dict[str, int]:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rse_cli.cli.timing_flag import Timings
+
 
 def tune(
     cases: Annotated[
@@ -52,6 +54,7 @@ def tune(
         bool, typer.Option("--write", help="Put a setting that is recommended into the project's rse.toml.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """Search for parameters that answer a file of cases better, and say what they are worth on cases held out.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,6 +100,7 @@ def run_tune(flags: TuneFlags) -> int:
     RseError
         If it can't be carried out; nothing is printed on stdout then.
     """
+    gc.enable()
     from rse_cli.cli.tuning_report import report_front, report_interrupted, report_tuned
 
     goals = read_goals(flags.maximise, flags.minimise, flags.at_most, flags.at_least)

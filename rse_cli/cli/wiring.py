@@ -161,6 +161,13 @@ def load_index_encoder(index: Index, *, for_query: bool) -> Encoder:
     return encoder
 
 
+def count_threads(index: Index) -> int:
+    """Return how many threads may share the model of an index: other backends than numpy have threads of their own."""
+    from rse_cli.adapters.encoders.pool import count_jobs
+
+    return count_jobs() if index.manifest.backend == "numpy" else 1
+
+
 @contextmanager
 def lend_encoder(index: Index, jobs: int | None) -> Iterator[Callable[[], Encoder]]:
     """Lend the model of an index for an ingest, on all cores; it is loaded when first asked for.

@@ -156,23 +156,23 @@ def gather_evidence(
     starts, ends = find_runs(candidates.documents, candidates.ords)
     at = np.arange(len(starts))
 
-    def spread(values: NDArray[np.int64] | NDArray[np.int32], k: int) -> Floats:
-        sums = np.concatenate((np.zeros((1, *values.shape[1:]), np.int64), np.cumsum(values, axis=0)))
+    def accumulate(values: NDArray[np.int64] | NDArray[np.int32]) -> NDArray[np.int64]:
+        return np.concatenate((np.zeros((1, *values.shape[1:]), np.int64), np.cumsum(values, axis=0, dtype=np.int64)))
+
+    def spread(sums: NDArray[np.int64], k: int) -> Floats:
         windows: Floats = (sums[np.minimum(at + k + 1, ends)] - sums[np.maximum(at - k, starts)]).astype(np.float64)
         return windows
 
     if query is None:
         c0 = c1 = c4 = np.zeros(len(at))
     else:
-        c0, c1, c4 = _window_cosines(query, candidates, starts, ends, (0, 1, 4))
+        c0, c1, c4 = _window_cosines(query, candidates, starts, (0, 1, 4))
     plain = compute_idf(words.terms, words.frequencies, n_chunks)
     idf = weigh_years(words.terms, plain)
     extra = candidates.fields + candidates.row_fields
-    f0, f4, f12 = (
-        score_bm25(spread(candidates.counts, k) + extra, spread(candidates.n_terms, k), mean_lengths[k], idf)
-        for k in (0, 4, 12)
-    )
-    near, length = spread(candidates.counts, 1), spread(candidates.n_terms, 1)
+    counts, n_terms = accumulate(candidates.counts), accumulate(candidates.n_terms)
+    f0, f4, f12 = (score_bm25(spread(counts, k) + extra, spread(n_terms, k), mean_lengths[k], idf) for k in (0, 4, 12))
+    near, length = spread(counts, 1), spread(n_terms, 1)
     p1 = score_proximity(near, length, mean_lengths[1], plain, words.order)
     return Evidence(c0, c1, c4, f0, f4, f12, p1)
 
@@ -181,26 +181,28 @@ def _window_cosines(
     query: NDArray[np.float32],
     candidates: Candidates,
     starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
     widths: Sequence[int],
 ) -> list[Floats]:
     """Cosine of the query with the mean of the vectors within ±k chunks, weighted by characters, for ascending k."""
-    weighted = candidates.vectors * candidates.chars[:, None].astype(np.float32)
-    total = weighted.copy()
-    at = np.arange(len(starts))
+    # Runs are laid out with zero rows between, so that every window is a few shifted adds of whole slices.
+    reach = widths[-1]
+    places = np.arange(len(starts)) + reach * np.cumsum(np.arange(len(starts)) == starts)
+    laid = np.zeros((len(starts) and places[-1] + 1 + reach, len(query)), dtype=np.float32)
+    laid[places] = candidates.vectors * candidates.chars[:, None].astype(np.float32)
+    n = max(len(laid) - 2 * reach, 0)
+    total = laid[reach : reach + n].copy()
     cosines: list[Floats] = []
-    for step in range(widths[-1] + 1):
-        # Shifted adds in a fixed order, and no BLAS, whose sums differ with a row's place: a window has the same bits
-        # whatever candidates lie around it, so that equal chunks tie.
+    for step in range(reach + 1):
+        # Adds in a fixed order, and no BLAS, whose sums differ with a row's place: a window has the same bits whatever
+        # candidates lie around it, so that equal chunks tie.
         if step:
-            inside = np.flatnonzero(at - step >= starts)
-            total[inside] += weighted[inside - step]
-            inside = np.flatnonzero(at + step < ends)
-            total[inside] += weighted[inside + step]
+            total += laid[reach - step : reach - step + n]
+            total += laid[reach + step : reach + step + n]
         if step in widths:
             norms = np.sqrt(np.einsum("ij,ij->i", total, total))
             products = np.einsum("ij,j->i", total, query)
-            cosines.append((products / np.maximum(norms, np.float32(1e-12))).astype(np.float64))
+            windows = (products / np.maximum(norms, np.float32(1e-12))).astype(np.float64)
+            cosines.append(windows[places - reach])
     return cosines
 
 

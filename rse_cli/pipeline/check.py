@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from rse_cli.core.cases import Case, ResolvedCase
 from rse_cli.core.gates import measure_case
 from rse_cli.core.metrics import DocumentSpan, score_spans
+from rse_cli.pipeline.batch import answer_each, encode_groups
 from rse_cli.pipeline.delivery import Segment
-from rse_cli.pipeline.query import Request, answer_request
-from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.pipeline.query import Answer, Request
+from rse_cli.pipeline.retrieval import Query
 from rse_cli.ports import Encoder, Snapshot
 
 
@@ -45,8 +46,8 @@ class CaseResult:
     measures: Mapping[str, float]
 
 
-def encode_cases(cases: Sequence[Case], encoder: Encoder, english_only: bool) -> list[tuple[Query, ...]]:
-    """Return the queries of each case, all encoded in one call.
+def encode_cases(cases: Sequence[Case], encoder: Encoder, english_only: bool, jobs: int = 1) -> list[tuple[Query, ...]]:
+    """Return the queries of each case, all encoded together.
 
     Parameters
     ----------
@@ -56,9 +57,10 @@ def encode_cases(cases: Sequence[Case], encoder: Encoder, english_only: bool) ->
         The model of the index.
     english_only : bool
         See `encode_queries`.
+    jobs : int
+        Threads.
     """
-    queries = iter(encode_queries([text for case in cases for text in case.queries], encoder, english_only))
-    return [tuple(next(queries) for _ in case.queries) for case in cases]
+    return encode_groups([case.queries for case in cases], encoder, english_only, jobs)
 
 
 def check_cases(
@@ -66,6 +68,7 @@ def check_cases(
     cases: Sequence[ResolvedCase],
     queries: Sequence[tuple[Query, ...]],
     make_request: Callable[[tuple[Query, ...]], Request],
+    jobs: int = 1,
 ) -> Iterator[CaseResult]:
     """Yield what each case found, in order; of an answer only places and measures are kept.
 
@@ -79,20 +82,25 @@ def check_cases(
         Per case, from `encode_cases`.
     make_request : callable
         Queries to a request.
+    jobs : int
+        Threads.
     """
-    for resolved, asked in zip(cases, queries, strict=True):
-        answer = answer_request(snapshot, make_request(asked))
-        found = [DocumentSpan(one.path, one.start_char, one.end_char) for one in answer.segments]
-        score = score_spans(resolved.spans, found) if resolved.spans else None
-        yield CaseResult(
-            case=resolved.case,
-            expected=resolved.spans,
-            segments=tuple(map(_drop_text, answer.segments)),
-            nearest_miss=None if answer.nearest_miss is None else _drop_text(answer.nearest_miss),
-            confidence=answer.confidence,
-            truncated=any(query.truncated for query in asked),
-            measures=measure_case(score, len(found)),
-        )
+    requests = [make_request(asked) for asked in queries]
+    yield from answer_each(snapshot, requests, lambda at, answer: _measure_answer(cases[at], answer), jobs)
+
+
+def _measure_answer(resolved: ResolvedCase, answer: Answer) -> CaseResult:
+    found = [DocumentSpan(one.path, one.start_char, one.end_char) for one in answer.segments]
+    score = score_spans(resolved.spans, found) if resolved.spans else None
+    return CaseResult(
+        case=resolved.case,
+        expected=resolved.spans,
+        segments=tuple(map(_drop_text, answer.segments)),
+        nearest_miss=None if answer.nearest_miss is None else _drop_text(answer.nearest_miss),
+        confidence=answer.confidence,
+        truncated=any(query.truncated for query in answer.request.queries),
+        measures=measure_case(score, len(found)),
+    )
 
 
 def _drop_text(segment: Segment) -> Segment:

@@ -19,6 +19,7 @@ from rse_cli.pipeline.preparation import (
     prepare_file,
 )
 from rse_cli.ports import Encoder, FileRecord, FoundFile, Store
+from rse_cli.timings import stage
 
 # A few seconds of encoding: little is lost when a run is killed, and a commit costs 25 ms to 1 s.
 BATCH_CHUNKS = 512
@@ -157,6 +158,7 @@ def _read_batches(
         yield touched, batch
 
 
+@stage("read")
 def _read_file(
     file: FoundFile, record: FileRecord | None, reader: str, read: Read, chunk_chars: int
 ) -> PreparedFile | FileRecord | None:

@@ -19,6 +19,7 @@ from rse_cli.pipeline.retrieval import Query, Retrieval, choose_documents, retri
 from rse_cli.pipeline.scoring import Rerank, Scored, find_confident, score_candidates
 from rse_cli.pipeline.selecting import Material, Picked, find_selector, select_rse
 from rse_cli.ports import Reranker, Snapshot
+from rse_cli.timings import stage
 
 __all__ = ["Answer", "Request", "Segment", "Trace", "answer_request"]
 
@@ -141,7 +142,8 @@ def answer_request(snapshot: Snapshot, request: Request) -> Answer:
     floors = [_find_floor(request, at) for at in range(len(request.queries))]
     answered = tuple(find_confident(scored, floors))
     material = Material(snapshot, retrieval, scored, answered, request.retriever, request.fill, rerank)
-    picked = find_selector(request.method)(material, request.params)
+    with stage("segments"):
+        picked = find_selector(request.method)(material, request.params)
     confidence = max((one.confidence for one in scored), default=0.0)
     refined, passages, segments = _finish(snapshot, retrieval, picked.passages, request, confidence)
     miss = None if segments else _find_miss(material, request)
@@ -174,6 +176,7 @@ def _bind_reranker(snapshot: Snapshot, retrieval: Retrieval, request: Request) -
     return rerank
 
 
+@stage("segments")
 def _finish(
     snapshot: Snapshot,
     retrieval: Retrieval,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rse_cli.core.lexical import count_terms, measure_cjk_share, split_query_terms
 from rse_cli.core.relevance import CJK_QUERY_SHARE, REACH, Candidates, QueryTerms, find_runs, order_query_terms
 from rse_cli.ports import KEY_BITS, Encoder, EvidenceRows, FileRecord, Keys, Snapshot, Statistics, Vectors
+from rse_cli.timings import stage
 
 LEAST_HITS, MOST_HITS = 50, 200
 CHUNKS_PER_HIT = 200
@@ -103,6 +104,7 @@ def encode_queries(texts: Sequence[str], encoder: Encoder, english_only: bool) -
     )
 
 
+@stage("search")
 def retrieve(snapshot: Snapshot, queries: tuple[Query, ...], paths: Sequence[str] | None) -> Retrieval:
     """Gather the candidates of all queries from one snapshot.
 
@@ -180,6 +182,7 @@ def _add_neighbours(hits: Sequence[Keys]) -> list[int]:
     return [int(key) for key in keys[(keys & ((1 << KEY_BITS) - 1)) > 0]]
 
 
+@stage("score")
 def _sort_by_path(rows: EvidenceRows, numbers: Keys, records: dict[int, FileRecord]) -> EvidenceRows:
     """Order rows by path and ord, so that ties fall alike whatever order the files were indexed in."""
     ranks = {number: rank for rank, number in enumerate(sorted(records, key=lambda number: records[number].path))}
@@ -192,12 +195,13 @@ def _sort_by_path(rows: EvidenceRows, numbers: Keys, records: dict[int, FileReco
         rows.chars[order],
         rows.start_chars[order],
         rows.blocks[order],
-        [rows.terms[row] for row in order],
+        rows.terms.take(order),
         [rows.row_terms[row] for row in order],
         rows.vectors[order],
     )
 
 
+@stage("score")
 def _make_candidates(
     rows: EvidenceRows, numbers: Keys, ords: Keys, records: dict[int, FileRecord], terms: Sequence[str]
 ) -> Candidates:
@@ -207,9 +211,9 @@ def _make_candidates(
         documents=numbers,
         ords=ords,
         chars=rows.chars,
-        n_terms=np.array([text.count(" ") + 1 if text else 0 for text in rows.terms], dtype=np.int64),
+        n_terms=rows.terms.lengths(),
         vectors=rows.vectors,
-        counts=count_terms(rows.terms, terms),
+        counts=rows.terms.count(terms),
         fields=fields[positions],
         row_fields=np.minimum(count_terms(rows.row_terms, terms), 1),
         is_row=np.array([text is not None for text in rows.row_terms], dtype=np.bool_),

@@ -22,6 +22,7 @@ from rse_cli.core.relevance import (
     spread_over_tables,
 )
 from rse_cli.pipeline.retrieval import Retrieval
+from rse_cli.timings import stage
 
 RERANKED = 50  # what a cross-encoder reads in a second or two; the evidence puts the answer among them
 
@@ -54,6 +55,7 @@ class Scored:
     confidence: float
 
 
+@stage("score")
 def score_candidates(retrieval: Retrieval, query: int, params: RseParams, rerank: Rerank | None = None) -> Scored:
     """Score the candidates for one query.
 

@@ -21,6 +21,7 @@ from rse_cli.core.tuning_objective import Objective
 from rse_cli.pipeline.cached_answers import make_evaluate
 from rse_cli.pipeline.evidence_cache import Cache
 from rse_cli.pipeline.tuning_verdict import Figure, judge_gain, make_figures
+from rse_cli.timings import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ def open_log(
     return Log(fast, cache.targets, names, watch, is_over), exact
 
 
+@stage("trials")
 def tune_cases(
     cache: Cache, methods: Mapping[str, MethodParams], given: Trial, asked: Asked, log: Log, exact: Evaluate
 ) -> Tuned:

@@ -36,8 +36,13 @@ Integers = NDArray[np.intp]
 BATCH_TOKENS = 4096
 
 # Rows that go together through everything between two attentions. Fewer stay nearer the cache, but the library packs
-# the weights anew for each block: 1,024 measured 8 % faster than 256, and as fast as the whole batch.
-BLOCK_ROWS = 1024
+# the weights anew for each block: 1,024 measured 8 % faster than 256, and as fast as the whole batch. A multiple of
+# `QUERY_ROWS`.
+BLOCK_ROWS = 1008
+
+# Every query begins at a multiple of so many rows. The library's kernels take 4, 8 or 12 rows at once, and sum in
+# another order at other places and in what is left over, so that a query's bits would depend on those beside it.
+QUERY_ROWS = 24
 
 # Floats that an elementwise function goes over at a time, so that they and its scratch stay in the cache.
 BLOCK_FLOATS = 16384
@@ -45,7 +50,7 @@ BLOCK_FLOATS = 16384
 # Scores of attention (floats) that are computed together: half of a cache of 1 MB.
 GROUP_SCORES = 131072
 
-# A row of attention whose sum is below this, relative to the greatest score of its group, has lost precision.
+# A row of attention whose sum is below this, relative to the greatest score of its text, has lost precision.
 LOW_SUM = 1e-10
 
 # gelu(x) = x·(1 + erf(x/√2))/2 ≈ x·(1 + tanh(x·P(x²)))/2. Coefficients of P, lowest first, by our own minimax fit of
@@ -81,7 +86,10 @@ class NumpyBert:
     network: Network
 
     def encode_queries(self, texts: Sequence[str]) -> tuple[Floats, list[bool]]:
-        """Return unit vectors of shape ``(len(texts), dimension)``, and for each text whether it was cut."""
+        """Return unit vectors of shape ``(len(texts), dimension)``, and for each text whether it was cut.
+
+        A vector has the same bits whatever else is asked with it.
+        """
         limit = self.identity.max_tokens
         prompted = [self.identity.query_prompt + text for text in texts]
         whole = encode_texts(self.tokenizer, prompted)
@@ -90,7 +98,7 @@ class NumpyBert:
             cut_text(self.tokenizer, text, limit) if cut else tokens
             for text, tokens, cut in zip(prompted, whole, truncated, strict=True)
         ]
-        return embed_tokens(self.network, kept), truncated
+        return embed_tokens(self.network, kept, QUERY_ROWS), truncated
 
     def encode_documents(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors of shape ``(len(texts), dimension)``; a text over the limit is the mean of its pieces."""
@@ -136,7 +144,7 @@ def load_numpy_bert(name: str, model: BertModel) -> NumpyBert:
     return NumpyBert(identity, load_tokenizer(model.folder, model.lower_case), load_network(model))
 
 
-def embed_tokens(network: Network, texts: Sequence[Tokens]) -> Floats:
+def embed_tokens(network: Network, texts: Sequence[Tokens], tile: int = 1) -> Floats:
     """Return one unit vector a text.
 
     Parameters
@@ -145,11 +153,14 @@ def embed_tokens(network: Network, texts: Sequence[Tokens]) -> Floats:
         The weights.
     texts : sequence of ndarray of shape (n_tokens,)
         The tokens of each text, special ones included: at least one, at most the model's limit.
+    tile : int
+        Each text begins at a multiple of so many rows.
 
     Returns
     -------
     ndarray of shape (len(texts), width)
-        In the order of `texts`; what else is in the batch changes it by rounding only (1e-6).
+        In the order of `texts`; what else is in the batch changes it by rounding only (1e-6), and not at all where
+        `tile` is a multiple of the rows that the library's kernels take at once.
 
     Raises
     ------
@@ -166,7 +177,7 @@ def embed_tokens(network: Network, texts: Sequence[Tokens]) -> Floats:
                 raise ModelError(
                     f"{network.model.folder}: tokenizer.json and model.safetensors belong to different models"
                 )
-            pooled[members] = _run_batch(network, flat, lengths[members])
+            pooled[members] = _run_batch(network, flat, lengths[members], tile)
     return unit_vectors(pooled)
 
 
@@ -177,20 +188,23 @@ def _batches(lengths: Integers) -> Iterator[Integers]:
     return (members for members in np.split(order, np.flatnonzero(np.diff(starts)) + 1) if len(members))
 
 
-def _run_batch(network: Network, flat: Tokens, lengths: Integers) -> Floats:
+def _run_batch(network: Network, flat: Tokens, lengths: Integers, tile: int) -> Floats:
     """Run texts of ascending `lengths`, their tokens one after another in `flat`; return pooled rows."""
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    states = network.words[flat]
-    states += network.positions[np.arange(len(flat)) - np.repeat(starts[:-1], lengths)]
-    inner = np.empty((min(BLOCK_ROWS, len(flat)), network.model.inner_width), dtype=np.float32)
+    starts = np.concatenate([[0], np.cumsum(-(-lengths // tile) * tile)])
+    places = np.arange(len(flat)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = np.repeat(starts[:-1], lengths) + places
+    # Rows between texts are zero, and nothing reads what becomes of them.
+    states = np.zeros((starts[-1], network.model.width), dtype=np.float32)
+    states[rows] = network.words[flat] + network.positions[places]
+    inner = np.empty((min(BLOCK_ROWS, len(states)), network.model.inner_width), dtype=np.float32)
     _normalise(states, network.embedding_norm, network.model.epsilon)
     projected = np.empty((3, *states.shape), dtype=np.float32)
-    context = np.empty_like(states)
+    context = np.zeros_like(states)
     for layer in network.layers:
         for linear, out in zip((layer.query, layer.key, layer.value), projected, strict=True):
             _apply(linear, states, out)
         projected[0] *= np.float32((network.model.width // network.model.n_heads) ** -0.5)
-        _attend(projected, starts, network.model.n_heads, context)
+        _attend(projected, starts, lengths, network.model.n_heads, context)
         for row in range(0, len(states), BLOCK_ROWS):
             block = slice(row, row + BLOCK_ROWS)
             _feed_forward(layer, states[block], context[block], inner, network.model.epsilon)
@@ -198,7 +212,7 @@ def _run_batch(network: Network, flat: Tokens, lengths: Integers) -> Floats:
         first: Floats = states[starts[:-1]]
         return first
     # The mean's scale doesn't matter, as vectors get unit length: the sum over each text is enough.
-    sums: Floats = np.add.reduceat(states, starts[:-1], axis=0)
+    sums: Floats = np.add.reduceat(states[rows], np.cumsum(lengths) - lengths, axis=0)
     return sums
 
 
@@ -209,9 +223,8 @@ def _apply(linear: Linear, rows: Floats, out: Floats) -> Floats:
     return out
 
 
-def _attend(projected: Floats, starts: Integers, n_heads: int, context: Floats) -> None:
+def _attend(projected: Floats, starts: Integers, lengths: Integers, n_heads: int, context: Floats) -> None:
     """Write to `context` what each token gathers from the tokens of its text; equal lengths go together."""
-    lengths = np.diff(starts)
     width = context.shape[1] // n_heads
     text = 0
     while text < len(lengths):
@@ -220,7 +233,8 @@ def _attend(projected: Floats, starts: Integers, n_heads: int, context: Floats) 
         count = max(1, min(same, GROUP_SCORES // (n_heads * length * length)))
         rows = slice(starts[text], starts[text + count])
         query, key, value, out = (
-            part[rows].reshape(count, length, n_heads, width).transpose(0, 2, 1, 3) for part in (*projected, context)
+            part[rows].reshape(count, -1, n_heads, width)[:, :length].transpose(0, 2, 1, 3)
+            for part in (*projected, context)
         )
         _attend_group(query, key.transpose(0, 1, 3, 2), value, out)
         text += count
@@ -229,15 +243,15 @@ def _attend(projected: Floats, starts: Integers, n_heads: int, context: Floats) 
 def _attend_group(query: Floats, key: Floats, value: Floats, out: Floats) -> None:
     """Write ``softmax(query·key)·value`` to `out`; all of shape ``(texts, heads, …)``."""
     scores = np.matmul(query, key)
-    # One maximum for all is enough against overflow, and several times as fast as one a row.
-    scores -= scores.max()
+    # One maximum for a text is enough against overflow, and several times as fast as one a row.
+    scores -= scores.max(axis=(1, 2, 3), keepdims=True)
     np.exp(scores, out=scores)
     sums = scores.sum(axis=-1, keepdims=True)
-    if sums.min() < LOW_SUM:
-        np.matmul(query, key, out=scores)
-        scores -= scores.max(axis=-1, keepdims=True)
-        np.exp(scores, out=scores)
-        sums = scores.sum(axis=-1, keepdims=True)
+    for text in np.flatnonzero(sums.min(axis=(1, 2, 3)) < LOW_SUM):
+        np.matmul(query[text], key[text], out=scores[text])
+        scores[text] -= scores[text].max(axis=-1, keepdims=True)
+        np.exp(scores[text], out=scores[text])
+        sums[text] = scores[text].sum(axis=-1, keepdims=True)
     np.matmul(scores, value, out=out)
     out /= sums
 

@@ -1,0 +1,112 @@
+"""Bulk encoding beside sentence-transformers' default ``encode``, in one process, in turn, on the same chunks.
+
+``python -m benchmarks.speed_encoding FOLDER`` measures and prints JSON; the runner starts it as a process of its own,
+because it loads torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.processes import make_environ, run_checked
+from benchmarks.rounds import describe_spread
+from benchmarks.tables import format_table, mark_least
+
+N_CHUNKS, N_ROUNDS, N_JOBS = 400, 3, 2
+LEAST_RATIO, LEAST_COSINE = 2, 0.9999
+
+
+def measure(data: Path, work: Path) -> str:
+    """Return the report."""
+    command = [sys.executable, "-m", "benchmarks.speed_encoding", str(data / "chunking-en" / "docs")]
+    found = json.loads(run_checked(command, Path(__file__).parent.parent, make_environ(work / "none")).stdout)
+    rows = [
+        [name, *(describe_spread([N_CHUNKS / one for one in found[f"{name} {how}"]]) for how in ("cpu", "wall"))]
+        for name in ("rse", "sentence-transformers")
+    ]
+    ratios = {
+        how: statistics.median(
+            other / one for one, other in zip(found[f"rse {how}"], found[f"sentence-transformers {how}"], strict=True)
+        )
+        for how in ("cpu", "wall")
+    }
+    header = ["encoder", "chunks a CPU second, 1 thread", f"chunks a second, {N_JOBS} threads"]
+    return "\n".join(
+        [
+            f"{N_CHUNKS} chunks of chunking-en, {found['chars']:.0f} characters on average, {N_ROUNDS} rounds.",
+            "",
+            format_table(header, rows),
+            "",
+            f"- CPU, so many times sentence-transformers: {mark_least(ratios['cpu'], LEAST_RATIO, 2)}",
+            f"- wall clock on {N_JOBS} threads, so many times: {mark_least(ratios['wall'], LEAST_RATIO, 2)}",
+            f"- least cosine with sentence-transformers: {mark_least(found['cosine'], LEAST_COSINE, 7)}",
+            f"- largest difference of a vector's numbers alone and in a batch: {found['apart']:.1g}; of a query's "
+            f"{found['queries']:g}",
+        ]
+    )
+
+
+def read_chunks(docs: Path) -> list[str]:
+    """Return the texts of all chunks of a folder of Markdown files, as an ingest would encode them."""
+    from rse_cli.adapters.readers import read_document
+    from rse_cli.core.annotation import choose_title, make_chunks
+
+    texts = []
+    for path in sorted(docs.iterdir()):
+        document = read_document(path, path.read_bytes())[1]
+        texts += [chunk.text for chunk in make_chunks(document, choose_title(document, path.stem), 300)]
+    return texts
+
+
+def compare(docs: Path) -> dict[str, Any]:
+    """Encode by both in turn and return the seconds, and how far the vectors are apart."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    import numpy as np
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    from rse_cli.adapters.encoders import load_encoder
+    from rse_cli.adapters.encoders.model_files import DEFAULT_MODEL, find_model
+    from rse_cli.adapters.encoders.pool import EncoderPool
+
+    every = read_chunks(docs)
+    texts = every[:: len(every) // N_CHUNKS][:N_CHUNKS]
+    ours = load_encoder(DEFAULT_MODEL, for_query=False)
+    theirs = SentenceTransformer(str(find_model(DEFAULT_MODEL)), device="cpu")
+    pool = EncoderPool(ours, DEFAULT_MODEL, "numpy", N_JOBS)
+    pool.encode_documents(texts)  # starts the workers
+    names = ("rse", "sentence-transformers")
+    found: dict[str, Any] = {f"{name} {how}": [] for name in names for how in ("cpu", "wall")}
+    for _ in range(N_ROUNDS):
+        torch.set_num_threads(1)
+        for name, encode in zip(names, (ours.encode_documents, theirs.encode), strict=True):
+            started = time.process_time()
+            encode(texts)
+            found[f"{name} cpu"].append(time.process_time() - started)
+        torch.set_num_threads(N_JOBS)
+        for name, encode in zip(names, (pool.encode_documents, theirs.encode), strict=True):
+            started = time.perf_counter()
+            encode(texts)
+            found[f"{name} wall"].append(time.perf_counter() - started)
+    pool.close()
+    expected = np.asarray(theirs.encode(texts, normalize_embeddings=True))
+    vectors = ours.encode_documents(texts)
+    some = texts[::10]
+    alone = np.concatenate([ours.encode_documents([text]) for text in some])
+    asked = np.concatenate([ours.encode_queries([text])[0] for text in some])
+    return found | {
+        "chars": float(np.mean([len(text) for text in texts])),
+        "cosine": float(np.einsum("ij,ij->i", vectors, expected).min()),
+        "apart": float(np.abs(vectors[::10] - alone).max()),
+        "queries": float(np.abs(ours.encode_queries(some)[0] - asked).max()),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(compare(Path(sys.argv[1]))))

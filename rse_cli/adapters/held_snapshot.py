@@ -1,0 +1,137 @@
+"""A version of the index with its chunks in memory, for many queries.
+
+What a query reads from the table one by one are columns that lie in memory here. The two searches stay those of lance,
+so that an answer is the same, digit for digit, as from the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rse_cli.adapters import store_columns
+from rse_cli.core.term_columns import PostedTerms, build_postings
+from rse_cli.ports import EvidenceRows, FileRecord, Keys, Snapshot, Statistics, StoredChunk, Vectors
+from rse_cli.timings import stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class HeldSnapshot:
+    """One version of the index; see `rse_cli.ports.Snapshot`. Threads may share it.
+
+    Parameters
+    ----------
+    searched : Snapshot
+        The same version, for what isn't held.
+    rows : EvidenceRows
+        Of all chunks.
+    terms : sequence of str
+        Those of `rows`, joined by spaces.
+    chunks : pyarrow.Table
+        All chunks with `CHUNK_COLUMNS`, sorted by key.
+    records : dict of int to FileRecord
+        All head rows by document number.
+    """
+
+    def __init__(
+        self,
+        searched: Snapshot,
+        rows: EvidenceRows,
+        terms: Sequence[str],
+        chunks: pa.Table,
+        records: dict[int, FileRecord],
+    ) -> None:
+        self._searched = searched
+        self._rows = rows
+        self._chunks = chunks
+        self._records = records
+        self._files = sorted(records.values(), key=lambda record: record.path)
+        self._statistics = searched.statistics()
+        self._postings = build_postings(terms)
+
+    def hold(self) -> HeldSnapshot:
+        """Return itself."""
+        return self
+
+    def statistics(self) -> Statistics:
+        """Return the numbers of the whole index."""
+        return self._statistics
+
+    def files(self) -> list[FileRecord]:
+        """Return every head row, sorted by path."""
+        return list(self._files)
+
+    @stage("fetch")
+    def heads(self, documents: Sequence[int]) -> dict[int, FileRecord]:
+        """Return head rows by document number; numbers that no file has are left out."""
+        return {number: self._records[number] for number in documents if number in self._records}
+
+    def document_vectors(self) -> tuple[Keys, Vectors]:
+        """Return the numbers of all documents that have chunks, ascending, and their vectors."""
+        return self._searched.document_vectors()
+
+    def nearest(self, vector: Vectors, k: int, paths: Sequence[str] | None) -> tuple[Keys, NDArray[np.float64]]:
+        """Return keys and cosines of the `k` nearest chunks among `paths`, best first, ties by key."""
+        return self._searched.nearest(vector, k, paths)
+
+    def matching(self, terms: Sequence[str], k: int, paths: Sequence[str] | None) -> Keys:
+        """Return keys of the `k` chunks among `paths` that BM25 ranks highest for any of `terms`, ties by key."""
+        return self._searched.matching(terms, k, paths)
+
+    @stage("search")
+    def document_frequencies(self, terms: Sequence[str]) -> list[int]:
+        """Return for each term how many chunks hold it."""
+        return [self._postings.count_rows(term) for term in terms]
+
+    @stage("fetch")
+    def evidence(self, keys: Sequence[int]) -> EvidenceRows:
+        """Return the columns that scoring reads for those of `keys` that are chunks, sorted by key."""
+        rows, at = self._rows, self._locate(keys)
+        return EvidenceRows(
+            keys=rows.keys[at],
+            chars=rows.chars[at],
+            start_chars=rows.start_chars[at],
+            blocks=rows.blocks[at],
+            terms=PostedTerms(self._postings, at),
+            row_terms=[rows.row_terms[row] for row in at.tolist()],
+            vectors=rows.vectors[at],
+        )
+
+    @stage("fetch")
+    def chunks(self, keys: Sequence[int]) -> list[StoredChunk]:
+        """Return those of `keys` that are chunks, sorted by key."""
+        return store_columns.read_chunks(self._chunks.take(self._locate(keys)))
+
+    def _locate(self, keys: Sequence[int]) -> NDArray[np.int64]:
+        """Return the rows of those of `keys` that are chunks, ascending."""
+        wanted = np.unique(np.asarray(keys, np.int64))
+        at = np.searchsorted(self._rows.keys, wanted)
+        at = at[at < len(self._rows.keys)]
+        held: NDArray[np.int64] = at[self._rows.keys[at] == wanted[: len(at)]]
+        return held
+
+
+def hold_table(searched: Snapshot, heads: pa.Table, chunks: pa.Table, dimension: int) -> HeldSnapshot:
+    """Return a version of the index in memory.
+
+    Parameters
+    ----------
+    searched : Snapshot
+        The same version, for the two searches.
+    heads, chunks : pyarrow.Table
+        All head rows with `HEAD_COLUMNS`, and all chunks with `HELD_COLUMNS`.
+    dimension : int
+        Numbers in a vector.
+    """
+    chunks = chunks.sort_by("gid")
+    rows = store_columns.read_evidence(chunks.select(store_columns.EVIDENCE_COLUMNS), dimension)
+    records = dict(store_columns.read_records(heads))
+    terms = chunks["terms"].to_pylist()
+    # In one piece, so that rows are found in it without a search through the pieces.
+    whole = chunks.select(store_columns.CHUNK_COLUMNS).combine_chunks()
+    return HeldSnapshot(searched, rows, terms, whole, records)

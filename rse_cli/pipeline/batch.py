@@ -1,0 +1,85 @@
+"""Many requests to one version of the index: what they share is read once, and threads answer them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from rse_cli.pipeline.query import Answer, Request, answer_request
+from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.ports import Encoder, Snapshot
+
+CHUNKS_PER_REQUEST = 1_000
+"""Reading the whole index takes about as long as what it saves a request for so many of its chunks."""
+
+MOST_HELD = 150_000
+"""Chunks: 2 kB each in memory."""
+
+PORTION = 64
+"""Texts that are encoded together: enough to read the weights seldom, few enough that threads end together."""
+
+Digest = TypeVar("Digest")
+
+
+def encode_groups(
+    groups: Sequence[Sequence[str]], encoder: Encoder, english_only: bool, jobs: int
+) -> list[tuple[Query, ...]]:
+    """Return the queries of each group, all encoded together.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of str
+        Queries that are asked together.
+    encoder : Encoder
+        The model of the index; threads share it.
+    english_only : bool
+        See `encode_queries`.
+    jobs : int
+        Threads.
+    """
+    # By length, so that what is encoded together is alike.
+    texts = sorted({text for group in groups for text in group}, key=lambda text: (len(text), text))
+    portions = [texts[at : at + PORTION] for at in range(0, len(texts), PORTION)]
+    with ThreadPoolExecutor(max(jobs, 1)) as pool:
+        parts = pool.map(lambda portion: encode_queries(portion, encoder, english_only), portions)
+        found = {query.text: query for part in parts for query in part}
+    return [tuple(found[text] for text in group) for group in groups]
+
+
+def hold_for(snapshot: Snapshot, n_requests: int) -> Snapshot:
+    """Return the same version in memory where so many requests are worth it, else as it is."""
+    n_chunks = snapshot.statistics().n_chunks
+    return snapshot.hold() if n_chunks <= min(n_requests * CHUNKS_PER_REQUEST, MOST_HELD) else snapshot
+
+
+def answer_each(
+    snapshot: Snapshot, requests: Sequence[Request], digest: Callable[[int, Answer], Digest], jobs: int
+) -> Iterator[Digest]:
+    """Answer requests by themselves and yield what `digest` makes of each, in order.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        One version of the index.
+    requests : sequence of Request
+        What is asked.
+    digest : callable
+        Position and answer to what is kept of it; an answer with its trace takes a megabyte or more. Threads call it.
+    jobs : int
+        Threads; a reranker is asked by one.
+    """
+    held = hold_for(snapshot, len(requests))
+
+    def answer(at: int) -> Digest:
+        return digest(at, answer_request(held, requests[at]))
+
+    if jobs < 2 or len(requests) < 2 or any(request.reranker is not None for request in requests):
+        yield from map(answer, range(len(requests)))
+        return
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield from pool.map(answer, range(len(requests)))
+    finally:
+        # Whoever interrupts the command doesn't wait for the rest of the batch.
+        pool.shutdown(wait=False, cancel_futures=True)
