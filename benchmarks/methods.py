@@ -7,9 +7,10 @@ Run with ``make bench-methods DATA=FOLDER`` or ``python -m benchmarks.methods --
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.processes import BenchmarkError, describe_machine, make_environ
@@ -17,22 +18,24 @@ from benchmarks.quality import Collection, ask, check_data, prepare_collection, 
 from benchmarks.tables import format_table
 
 BUDGETS = (1000, 2000, 4000)
-MANY = ("--set", "k=60")  # so many hits that 4,000 characters are filled
 
-# Per row: what is measured at a budget, and what the method does of its own accord.
+# Characters that a hit brings on these documents (5 hits, measured); so many hits are asked for as fill the budget.
+HIT_CHARS = {"top-k": 730, "sentence-window": 1_570, "parent": 2_990, "window-parent": 2_250}
+
+# Per row: the flags at a budget, and those of the method as it is.
 METHODS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rse/balanced": (("--fill",), ()),
     "hierarchical": (("-m", "hierarchical"), ("-m", "hierarchical")),
-    "dsrag/balanced": (("-m", "dsrag", "--preset", "find_all"), ("-m", "dsrag")),
+    "dsrag/balanced": (("-m", "dsrag"), ("-m", "dsrag")),
     "dsrag, raw cosine": (
-        ("-m", "dsrag", "--preset", "find_all", "--set", "similarity=cosine"),
+        ("-m", "dsrag", "--set", "similarity=cosine"),
         ("-m", "dsrag", "--set", "similarity=cosine"),
     ),
-    "top-k, hybrid": (("-m", "top-k", *MANY), ("-m", "top-k")),
-    "top-k, dense": (("-m", "top-k", "--retriever", "dense", *MANY), ("-m", "top-k", "--retriever", "dense")),
-    "sentence-window": (("-m", "sentence-window", *MANY), ("-m", "sentence-window")),
-    "parent": (("-m", "parent", *MANY), ("-m", "parent")),
-    "window-parent": (("-m", "window-parent", *MANY), ("-m", "window-parent")),
+    "top-k, hybrid": (("-m", "top-k"), ("-m", "top-k")),
+    "top-k, dense": (("-m", "top-k", "--retriever", "dense"), ("-m", "top-k", "--retriever", "dense")),
+    "sentence-window": (("-m", "sentence-window"), ("-m", "sentence-window")),
+    "parent": (("-m", "parent"), ("-m", "parent")),
+    "window-parent": (("-m", "window-parent"), ("-m", "window-parent")),
     "average": (("-m", "average"), ("-m", "average")),
 }
 
@@ -55,13 +58,20 @@ def main() -> int:
     return 0
 
 
+def count_hits(flags: Sequence[str], budget: int) -> tuple[str, ...]:
+    """Return the flag for as many hits as fill the budget, none for methods that take no number of hits."""
+    method = flags[1] if flags[0] == "-m" else "rse"
+    return ("--set", f"k={math.ceil(budget / HIT_CHARS[method])}") if method in HIT_CHARS else ()
+
+
 def compare_methods(collection: Collection, environ: Mapping[str, str]) -> str:
-    """Return the table: recall at each budget, then recall, precision, characters and segments without one."""
+    """Return the table: recall in at most each budget, then recall, precision, characters and segments without one."""
     rows = []
     for name, (at_budget, alone) in METHODS.items():
         recalls = []
         for budget in BUDGETS:
-            answers = ask(collection.store, collection.cases, environ, "--max-chars", str(budget), *at_budget)
+            flags = ("--max-chars", str(budget), *at_budget, *count_hits(at_budget, budget))
+            answers = ask(collection.store, collection.cases, environ, *flags)
             recalls.append(f"{100 * score_answers(collection, answers).recall:.1f}")
         own = score_answers(collection, ask(collection.store, collection.cases, environ, *alone))
         rows.append(

@@ -151,7 +151,7 @@ def count_least_tokens(
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> lines = dict(start_line=3, end_line=3, start_page=None, end_page=None)
+    >>> lines = dict(start_line=3, end_line=3, start_page=None, end_page=None, columns="")
     >>> tide = SimpleNamespace(path="sea.md", title="Sea", section="Sea › Tides", text="It ebbs. It flows.", **lines)
     >>> count_least_tokens(tide, lambda text: len(text.split()))
     7
