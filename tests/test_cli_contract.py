@@ -234,7 +234,7 @@ def test_reading_commands_import_nothing_heavy(indexed_once: Path, home: Path, a
         (["status"], 425),
         (["query", "frost", "--json"], 495),
         (["query", "frost"], 545),
-        (["inspect", "frost", "--json"], 505),
+        (["inspect", "frost", "--json"], 510),
         (["inspect", "frost"], 560),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rse_cli.adapters import lance_snapshot, lancedb_store, store_columns
+from rse_cli.adapters import lance_snapshot, lancedb_store, panics, store_columns
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import ChunkingIdentity, create_manifest, read_manifest
 from rse_cli.adapters.store_readers import READERS_NAME
@@ -599,3 +600,15 @@ class TestLanceStore:
             [sys.executable, "-c", code, str(tmp_path / ".rse")], capture_output=True, text=True, check=True
         )
         assert (run.stdout, run.stderr) == ("[1] 1 False\n", "")
+
+
+def test_threads_that_silence_stderr_side_by_side_give_it_back(capfd: pytest.CaptureFixture[str]) -> None:
+    first, second = panics.hide_panics(), panics.hide_panics()
+    first.__enter__()
+    second.__enter__()
+    os.write(2, b"a panic\n")
+    first.__exit__(None, None, None)
+    os.write(2, b"another panic\n")
+    second.__exit__(None, None, None)
+    os.write(2, b"a message\n")
+    assert capfd.readouterr().err == "a message\n"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rse_cli.adapters import store_columns
 from rse_cli.adapters.code_pages import release_code_pages
 from rse_cli.adapters.manifest import Manifest
+from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_folder import TABLE_FOLDER
 from rse_cli.errors import DamagedStoreError, StoreError
 from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, Vectors
@@ -256,24 +257,6 @@ def silence_logs() -> None:
     os.environ.setdefault("LANCE_LOG", "error")
     os.environ.setdefault("LANCEDB_LOG", "error")
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
-
-
-@contextmanager
-def hide_panics() -> Iterator[None]:
-    """Send to nowhere what lance's own threads print when damaged data stops them; the failure itself is raised."""
-    try:
-        kept = os.dup(2)
-    except OSError:
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def is_lance_fault(fault: BaseException) -> bool:

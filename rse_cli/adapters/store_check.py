@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rse_cli.adapters.lance_snapshot import hide_panics, is_lance_fault, open_dataset
+from rse_cli.adapters.lance_snapshot import is_lance_fault, open_dataset
 from rse_cli.adapters.manifest import Manifest, is_manifest_whole
+from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_folder import TABLE_FOLDER
 from rse_cli.adapters.store_readers import enter_as_reader, leave_as_reader
 from rse_cli.adapters.store_rows import digest_rows

@@ -16,6 +16,7 @@ from rse_cli.cli import check, ingest, inspect, query, status, tune
 from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
 from rse_cli.cli.timing_flag import report_timings
 from rse_cli.errors import DamagedStoreError, RseError
+from rse_cli.timings import stop_timings
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
 
@@ -69,6 +70,7 @@ def run(arguments: Sequence[str]) -> int:
     import click
 
     signal.signal(signal.SIGTERM, _on_terminate)
+    stop_timings()  # of a command before in this process, which may have failed
     try:
         code = _run_command(arguments)
         report_timings()
