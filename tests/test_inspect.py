@@ -234,6 +234,15 @@ def test_every_method_explains_a_chunk_of_its_answer_and_one_outside(sample: Pat
     assert "It is in no segment" in outside.text or "It is in segment" in outside.text
 
 
+@pytest.mark.parametrize("retriever", ["hybrid", "dense", "lexical"])
+@pytest.mark.parametrize("query", [MAST, "桅杆怎么放倒？"])
+def test_the_score_of_a_block_is_the_value_of_its_rows_whatever_ranks_it(
+    sample: Path, rse: Run, query: str, retriever: str
+) -> None:
+    found = rse("inspect", "--json", "--method", "top-k", "--retriever", retriever, query, cwd=sample).json
+    assert {rest for one in found["documents"] for rest in one["rests"]} == {0.0}
+
+
 def test_a_chunk_that_was_no_candidate_says_so(sample: Path, rse: Run) -> None:
     found = rse("inspect", "--json", "--documents", "100", MAST, cwd=sample).json
     known = {one["path"]: set(one["chunks"]) for one in found["documents"]}

@@ -111,6 +111,17 @@ def fuse_ranks(rankings: Sequence[Rows], k: int = FUSION_K) -> tuple[Rows, Float
     return rows[order], scores[order]
 
 
+def choose_retriever(retriever: str, lexical: bool) -> str:
+    """Return the retriever that ranks a query: without cosines words do the work of ``dense``.
+
+    Examples
+    --------
+    >>> choose_retriever("dense", lexical=True), choose_retriever("hybrid", lexical=True)
+    ('lexical', 'hybrid')
+    """
+    return "lexical" if lexical and retriever == "dense" else retriever
+
+
 def rank_rows(retriever: str, similarity: Floats | None, bm25: Floats) -> tuple[Rows, Floats]:
     """Rank rows, chunks or blocks, by one of `RETRIEVERS`.
 

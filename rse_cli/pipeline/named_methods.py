@@ -13,7 +13,7 @@ from rse_cli.core.average import compose_values, measure_density, measure_qualit
 from rse_cli.core.blocks import Blocks, pool_blocks, select_blocks, take_largest
 from rse_cli.core.dsrag import RankedHit, select_dsrag
 from rse_cli.core.dsrag_params import DsragParams
-from rse_cli.core.hits import Hit, measure_similarity, rank_rows, take_hits
+from rse_cli.core.hits import Hit, choose_retriever, measure_similarity, rank_rows, take_hits
 from rse_cli.core.lexical import Floats, compute_idf, score_bm25, weigh_years
 from rse_cli.core.method_params import (
     AverageParams,
@@ -228,8 +228,7 @@ def _rank(
     # The mean over the candidates: the index keeps no mean length of blocks.
     bm25 = score_bm25(counts.astype(np.float64), n_terms.astype(np.float64), float(n_terms.mean()), idf)
     similarity = None if asked.vector is None else measure_similarity(vectors, asked.vector)
-    retriever = "lexical" if similarity is None and material.retriever == "dense" else material.retriever
-    return rank_rows(retriever, similarity, bm25)
+    return rank_rows(choose_retriever(material.retriever, asked.lexical), similarity, bm25)
 
 
 def _reorder(rows: NDArray[np.int64], scores: Floats) -> tuple[NDArray[np.int64], Floats]:

@@ -11,7 +11,7 @@ from rse_cli.core.average import compose_values, measure_density, measure_qualit
 from rse_cli.core.blocks import Blocks, take_largest
 from rse_cli.core.dsrag import REFERENCE_CHARS, DsragSelection
 from rse_cli.core.dsrag_params import DsragParams
-from rse_cli.core.hits import measure_similarity, rank_lexical, rank_rows
+from rse_cli.core.hits import choose_retriever, measure_similarity, rank_lexical, rank_rows
 from rse_cli.core.lexical import Floats, score_bm25
 from rse_cli.core.method_params import AverageParams, TopKParams
 from rse_cli.core.window_words import weigh_terms
@@ -160,7 +160,7 @@ def _weigh_hits(_: Snapshot, answer: Answer) -> Weighed:
         mean = float(units.n_terms.mean()) if n else 0.0
         idf = weigh_terms(retrieval.words[query], retrieval.statistics.n_chunks)
         bm25 = score_bm25(units.counts.astype(np.float64), units.n_terms.astype(np.float64), mean, idf)
-        retriever = "lexical" if similarity is None else answer.request.retriever
+        retriever = choose_retriever(answer.request.retriever, asked.lexical)
         order, scores = rank_rows(retriever, similarity, bm25)
         rank, score, value = (np.full(n_units, np.nan) for _ in range(3))
         rank[order], score[order] = np.arange(len(order)), scores
