@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from rse_cli.core.lexical import (
     STOP_WORDS,
+    _expand_word,
     compute_idf,
     count_terms,
     find_term_spans,
@@ -256,3 +259,17 @@ def test_question_words_of_a_chinese_query_are_no_terms(query: str, terms: list[
 
 def test_question_words_stay_terms_of_documents() -> None:
     assert "什么" in split_terms("什么是灯塔")
+
+
+def test_threads_stem_side_by_side_as_one_does_alone() -> None:
+    words = [f"{start}{end}" for start in ("relat", "condit", "nation", "hope") for end in ("ional", "ing", "fulness")]
+    texts = [" ".join(f"{word}{'abcdefgh'[number % 8] * (number // 8)}s" for word in words) for number in range(200)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(split_terms, texts))
+    finally:
+        sys.setswitchinterval(interval)
+    _expand_word.cache_clear()
+    assert found == [split_terms(text) for text in texts]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import threading
 import unicodedata
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -60,11 +61,16 @@ _PERIOD = re.compile(r"(?:fy)?((?:19|20)[0-9]{2})(q[1-4])?")
 _YEAR = re.compile(r"(?:fy)?(?:19|20)[0-9]{2}")
 
 
-@lru_cache(maxsize=1)
-def _stemmer() -> Any:
-    from snowballstemmer import stemmer
+_local = threading.local()
 
-    return stemmer("english")
+
+def _stemmer() -> Any:
+    """Return this thread's stemmer, which keeps the word that it works on in itself."""
+    if not hasattr(_local, "stemmer"):
+        from snowballstemmer import stemmer
+
+        _local.stemmer = stemmer("english")
+    return _local.stemmer
 
 
 @lru_cache(maxsize=200_000)
