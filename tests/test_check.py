@@ -290,6 +290,8 @@ def test_a_baseline_names_what_got_worse_and_a_drop_fails(indexed: Path, rse: Ru
         "ok    hit 0.67, min 0.50\n"
         "FAIL  recall dropped by 0.33, max 0.02\n"
     )
+    worse = check(rse, indexed, "--baseline", "before.json", "--max-drop", "recall=0.5")
+    assert (worse.code, worse.text.splitlines()[-1]) == (0, "ok    recall dropped by 0.33, max 0.50")
     same = check(rse, indexed, "--baseline", "before.json", "--max-drop", "recall=0", cases=WIDE)
     assert (same.code, same.text.splitlines()[-1]) == (0, "ok    recall dropped by 0.00, max 0.00")
 

@@ -604,6 +604,15 @@ def test_min_confidence_moves_the_floor(indexed_once: Path, rse: Run) -> None:
     assert (sure.code, sure.stdout) == (1, b"")
 
 
+@pytest.mark.parametrize("method", ["dsrag", "top-k", "sentence-window", "parent", "window-parent", "average"])
+def test_a_floor_that_is_asked_for_holds_for_every_method(indexed_once: Path, rse: Run, method: str) -> None:
+    found = rse("query", "opera in Vienna", "-m", method, "--json", cwd=indexed_once)
+    held = rse("query", "opera in Vienna", "-m", method, "--json", "--min-confidence", "0.5", cwd=indexed_once)
+
+    assert (held.code, held.json["segments"]) == (1, [])
+    assert found.code == 0
+
+
 def test_a_query_of_no_words_finds_nothing(indexed_once: Path, rse: Run) -> None:
     assert rse("query", "?!", cwd=indexed_once).code == 1
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rse_cli.core.cached_cases import CachedCase, Outcome, Target
 from rse_cli.core.folds import name_groups, split_folds
 from rse_cli.core.gates import Gate
+from rse_cli.core.method_params import TopKParams
 from rse_cli.core.methods import METHODS, MethodParams
 from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import Candidates, Evidence, find_runs
@@ -127,6 +128,22 @@ def test_an_optimum_of_a_made_up_surface_is_found_in_every_kind_of_dimension() -
     found = search_best(log, [space], 0, Objective("recall"), plan, settle_best)
     assert log.values["recall"][found.best].mean() > 0.9
     assert getattr(log.trials[found.best].params, "table_share") == 0.75  # noqa: B009
+
+
+def test_methods_of_few_choices_leave_their_trials_to_the_others() -> None:
+    few = SearchSpace("top-k", TopKParams(), (Dimension("k", choices=(1, 2, 3)),))
+    many = SearchSpace("rse", RseParams(), (Dimension("weight_c0", 0.0, 12.0, "square"),))
+
+    def evaluate(_: str, trials: Sequence[MethodParams]) -> np.ndarray:
+        hits = [9_000.0 if isinstance(one, TopKParams) else 5_000 + 400 * one.weight_c0 for one in trials]
+        return np.array([[Outcome(1.0, one, 1.0, 1.0, 1.0)] * 6 for one in hits])
+
+    log = Log(evaluate, [Target({0: [(0, 10_000)]}, f"{at}") for at in range(6)], ("recall",))
+    log.add([Trial("rse", RseParams())])
+    found = search_best(log, [few, many], 0, Objective("recall"), Plan(400, 0, np.arange(6) % 2), settle_best)
+    assert len(log.trials) > 300
+    assert log.trials[found.best].method == "rse"
+    assert log.values["recall"][found.best].mean() > 0.95
 
 
 def test_one_seed_gives_one_result_and_the_number_of_threads_does_not_matter() -> None:

@@ -12,8 +12,8 @@ from rse_cli.core.gates import COSTS, DEFAULT_GATES, METRIC_NAMES, PASSED, SILEN
 from rse_cli.errors import UsageError
 
 
-def make_gates(settings: Settings) -> tuple[Gate, ...]:
-    """Return the gates of the settings, or the default one.
+def make_gates(settings: Settings, drops: Mapping[str, float]) -> tuple[Gate, ...]:
+    """Return the gates of the settings; the default one where there are none and no limits of drops either.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def make_gates(settings: Settings) -> tuple[Gate, ...]:
     """
     asked = [(bound, metric, limit) for bound in ("min", "max") for metric, limit in settings.check[bound].items()]
     _refuse_unknown((f"{bound} {metric}", metric) for bound, metric, _ in asked)
-    return tuple(Gate(bound, metric, limit) for bound, metric, limit in asked) or DEFAULT_GATES
+    return tuple(Gate(bound, metric, limit) for bound, metric, limit in asked) or (() if drops else DEFAULT_GATES)
 
 
 def parse_drops(texts: Sequence[str], *, has_baseline: bool) -> dict[str, float]:

@@ -88,6 +88,11 @@ class SearchSpace:
         values = {one.name: one.decode(at) for one, at in zip(self.dimensions, point, strict=True)}
         return replace(self.base, **values)
 
+    @property
+    def is_grid(self) -> bool:
+        """Whether there are choices alone."""
+        return all(one.choices for one in self.dimensions)
+
     def encode(self, params: MethodParams) -> Point:
         """Return the point nearest to some parameters."""
         return tuple(one.encode(getattr(params, one.name)) for one in self.dimensions)

@@ -76,6 +76,17 @@ def explore_space(log: Log, space: SearchSpace, n: int, seed: int) -> list[int]:
     return tried
 
 
+def _explore_all(log: Log, spaces: Sequence[SearchSpace], plan: Plan) -> list[int]:
+    """Try points of every space, of choices alone first: what they leave of their share goes to the others."""
+    order = sorted(range(len(spaces)), key=lambda at: not spaces[at].is_grid)
+    left, known = int(plan.trials * EXPLORED), []
+    for rank, at in enumerate(order):
+        tried = explore_space(log, spaces[at], left // (len(order) - rank), plan.seed + at)
+        left -= len(tried)
+        known += tried
+    return known
+
+
 def _make_trial(space: SearchSpace, point: Point) -> Trial:
     return Trial(space.method, space.decode(point), point)
 
@@ -116,7 +127,7 @@ def refine_best(
     starts = [number for number in known if log.trials[number].method == space.method]
     order = np.argsort(-log.score(starts, objective, cases), kind="stable")
     starts = [starts[at] for at in order.tolist()]
-    if not starts or all(one.choices for one in space.dimensions):
+    if not starts or space.is_grid:
         return []
     rng = np.random.default_rng(seed)
     tried: list[int] = []
@@ -218,18 +229,16 @@ def search_best(
     settle : callable
         Chooses, such as `settling.settle_best`.
     """
-    share = int(plan.trials * EXPLORED) // len(spaces)
-    explored = [current]
-    for number, space in enumerate(spaces):
-        explored += explore_space(log, space, share, plan.seed + number)
+    explored = [current, *_explore_all(log, spaces, plan)]
     everything = np.ones(len(plan.folds), np.bool_)
     n_searches = plan.n_folds + 1
     budget = max(plan.trials - len(explored) + 1, 0) // n_searches
     by_space = {space.method: space for space in spaces}
     bests = []
     for number, cases in enumerate([everything, *(plan.folds != fold for fold in range(plan.n_folds))]):
-        start = log.find_best(explored, objective, cases)
-        space = by_space[log.trials[start].method]
+        # Choices alone can't be refined, however good they are.
+        starts = [one for one in explored if not by_space[log.trials[one].method].is_grid] or explored
+        space = by_space[log.trials[log.find_best(starts, objective, cases)].method]
         tried = refine_best(log, space, explored, objective, cases, budget, plan.seed + 1_000 * (number + 1))
         known = [*explored, *tried]
         chosen = by_space[log.trials[log.find_best(known, objective, cases)].method]
@@ -262,10 +271,7 @@ def search_front(
     cases : ndarray of bool, shape (n_cases,)
         The cases that count.
     """
-    share = int(plan.trials * EXPLORED) // len(spaces)
-    known = [current]
-    for number, space in enumerate(spaces):
-        known += explore_space(log, space, share, plan.seed + number)
+    known = [current, *_explore_all(log, spaces, plan)]
     by_space = {space.method: space for space in spaces}
     seconds = average_cases(log.tabulate(known), goals[1].metric, cases)
     budget = max(plan.trials - len(known) + 1, 0) // len(LEVELS)

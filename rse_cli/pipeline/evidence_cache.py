@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from rse_cli.core.cached_cases import CachedCase, Outcome, Place, Target, measure_answer
+from rse_cli.core.cached_cases import NOTHING, CachedCase, Outcome, Place, Target, measure_answer
 from rse_cli.core.cases import ResolvedCase
 from rse_cli.core.dsrag import RankedHit, select_dsrag
 from rse_cli.core.dsrag_params import CHOICES, DsragParams
@@ -23,7 +23,7 @@ from rse_cli.core.search_space import GRIDS
 from rse_cli.pipeline.named_methods import list_hits, rank_blocks
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.retrieval import Query, Retrieval, retrieve
-from rse_cli.pipeline.scoring import Scored, score_candidates
+from rse_cli.pipeline.scoring import Scored, find_confident, score_candidates
 from rse_cli.pipeline.selecting import Material, find_selector
 from rse_cli.ports import Snapshot, make_key
 
@@ -126,15 +126,19 @@ class CacheBuilder:
             retrieval = retrieve(self.snapshot, asked, self.request.paths)
             scored = tuple(score_candidates(retrieval, at, RseParams()) for at in range(len(asked)))
             target = locate_target(case, group, retrieval)
+            given = self.request.min_confidence
+            silent = given is not None and not find_confident(scored, [given] * len(scored))
             targets.append(target)
             if "rse" in self.methods:
                 evidence.append(self._keep_evidence(target, retrieval, scored))
             if "dsrag" in self.methods:
-                ranked.append(self._keep_ranked(target, retrieval, scored, blocks))
+                kept = _rank_nothing(target, asked) if silent else self._keep_ranked(target, retrieval, scored, blocks)
+                ranked.append(kept)
             if grids:
                 material = Material(self.snapshot, retrieval, scored, tuple(range(len(asked))), self.request.retriever)
                 for (method, params), outcomes in grids.items():
-                    outcomes.append(self._try_grid(target, material, method, params))
+                    found = NOTHING if silent else self._try_grid(target, material, method, params)
+                    outcomes.append(found)
             watch()
         return Cache(tuple(targets), tuple(evidence), tuple(ranked), grids, self.max_chars, self.request.limit)
 
@@ -179,6 +183,10 @@ class CacheBuilder:
         passages = join_passages(find_selector(method)(material, params).passages)[: self.request.limit]
         places = [Place(one.document, one.start_char, one.end_char) for one in passages]
         return measure_answer(target, cut_places(places, self.max_chars))
+
+
+def _rank_nothing(target: Target, asked: tuple[Query, ...]) -> RankedCase:
+    return RankedCase(target, {kind: [[] for _ in asked] for kind in CHOICES["similarity"]}, {})
 
 
 def _rank_all(retrieval: Retrieval, scored: Sequence[Scored], similarity: str) -> list[list[RankedHit]]:

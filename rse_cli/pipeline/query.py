@@ -39,8 +39,8 @@ class Request:
     limit : int or None
         Most segments.
     min_confidence : float or None
-        Floor of confidence, in [0, 1], below which `rse` and `hierarchical` return nothing; None takes the default one,
-        0 turns it off. Other methods only report confidence.
+        Floor of confidence, in [0, 1], below which nothing is returned; None takes the default one, which `rse` and
+        `hierarchical` alone have; 0 turns it off.
     paths : tuple of str or None
         Documents to choose from; None for all.
     method : str
@@ -129,7 +129,7 @@ def answer_request(snapshot: Snapshot, request: Request) -> Answer:
     Returns
     -------
     Answer
-        Without segments where no query reaches the floor of confidence (methods `rse` and `hierarchical`).
+        Without segments where no query reaches the floor of confidence.
     """
     paths = request.paths
     if request.method == "hierarchical":
@@ -143,7 +143,8 @@ def answer_request(snapshot: Snapshot, request: Request) -> Answer:
     answered = tuple(find_confident(scored, floors))
     material = Material(snapshot, retrieval, scored, answered, request.retriever, request.fill, rerank)
     with stage("segments"):
-        picked = find_selector(request.method)(material, request.params)
+        silent = not answered and request.method not in ("rse", "hierarchical")
+    picked = Picked((), {}) if silent else find_selector(request.method)(material, request.params)
     confidence = max((one.confidence for one in scored), default=0.0)
     refined, passages, segments = _finish(snapshot, retrieval, picked.passages, request, confidence)
     miss = None if segments else _find_miss(material, request)
@@ -153,10 +154,10 @@ def answer_request(snapshot: Snapshot, request: Request) -> Answer:
 
 
 def _find_floor(request: Request, at: int) -> float:
-    if request.method not in ("rse", "hierarchical"):
-        return 0.0
     if request.min_confidence is not None:
         return request.min_confidence
+    if request.method not in ("rse", "hierarchical"):
+        return 0.0
     return default_min_confidence(request.queries[at].lexical)
 
 
