@@ -58,7 +58,8 @@ def make_cases(values: Iterable[Located], faults: list[CaseFault]) -> list[Case]
         if case.id in lines:
             faults.append(CaseFault(case.line, f"the id {case.id!r} is taken by the case in line {lines[case.id]}"))
         lines.setdefault(case.id, case.line)
-        cases.append(case)
+        if case.queries:
+            cases.append(case)
     return cases
 
 
@@ -77,8 +78,6 @@ def _make_case(value: Located, number: int, faults: list[CaseFault]) -> Case | N
         faults.append(CaseFault(value.line, "no expect; `expect: []` says that nothing should be found"))
     entries = _take(fields, "expect", _read_list, "a list of places, empty where nothing should be found", faults) or []
     expect = [_make_expectation(one, faults) for one in entries]
-    if not queries:
-        return None
     return Case(
         name or f"case-{number}", queries, tuple(one for one in expect if one is not None), value.line, generated
     )
