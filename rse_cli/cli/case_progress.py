@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rse_cli.cli.output import has_colour, is_terminal
+from rse_cli.cli.output import is_terminal
+from rse_cli.cli.progress_bars import draw_counts
 
 
 @contextmanager
@@ -22,17 +23,6 @@ def open_bar(name: str, total: int) -> Iterator[Callable[[int, str], None]]:
     if not is_terminal(sys.stderr):
         yield lambda _count, _text: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(file=sys.stderr, no_color=not has_colour(sys.stderr))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[best]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(name, total=total, best="")
-        yield lambda count, text: progress.update(task, advance=count, best=text)
+    with draw_counts() as progress:
+        task = progress.add_task(name, total=total, note="")
+        yield lambda count, text: progress.update(task, advance=count, note=text)

@@ -13,6 +13,7 @@ from rse_cli.cli.inspecting import Inspected, InspectFlags
 from rse_cli.cli.printing import Shown, describe_answer_json
 from rse_cli.pipeline.comparison import Contender, Standing, compare_answers
 from rse_cli.pipeline.inspect import DocumentView, Inspection, inspect_answer
+from rse_cli.pipeline.query import CALIBRATED
 from rse_cli.pipeline.weighing import find_penalties
 
 
@@ -31,7 +32,7 @@ def describe_inspection(inspected: Inspected, flags: InspectFlags) -> dict[str, 
         "documents": [_describe_view(inspection, view) for view in inspection.documents],
         "not_chosen": [asdict(one) | {"score": round(one.score, 9)} for one in inspection.not_chosen],
     }
-    if answer.request.method in ("rse", "hierarchical"):
+    if answer.request.method in CALIBRATED:
         document["penalties"] = [{"asked": asked, "used": used} for asked, used in find_penalties(answer)]
     if flags.compare or inspected.case is not None:
         expected = inspected.case.spans if inspected.case is not None else ()

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rse_cli.cli.output import has_colour, is_terminal, make_visible_line, say
+from rse_cli.cli.output import is_terminal, make_visible_line, say
+from rse_cli.cli.progress_bars import draw_bars, draw_counts
 from rse_cli.pipeline.ingest import Watcher
 from rse_cli.pipeline.planning import Plan
 
@@ -17,12 +18,9 @@ def watch_maintenance(*, show: bool) -> Iterator[None]:
     if not show or not is_terminal(sys.stderr):
         yield
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeElapsedColumn
 
-    console = Console(file=sys.stderr, no_color=not has_colour(sys.stderr))
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with draw_bars(TimeElapsedColumn()) as progress:
         progress.add_task("search indexes", total=None)
         yield
 
@@ -48,20 +46,9 @@ def watch_ingest(plan: Plan, *, show: bool, verbose: bool) -> Iterator[Watcher]:
     if not show or not is_terminal(sys.stderr) or plan.is_empty:
         yield Watcher(file_done=name_file)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(file=sys.stderr, no_color=not has_colour(sys.stderr))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        files = progress.add_task("files ", total=len(plan.new) + len(plan.suspects), rate="")
-        chunks = progress.add_task("chunks", total=0, rate="")
+    with draw_counts() as progress:
+        files = progress.add_task("files ", total=len(plan.new) + len(plan.suspects), note="")
+        chunks = progress.add_task("chunks", total=0, note="")
 
         def finish_file(path: str) -> None:
             name_file(path)
@@ -73,6 +60,6 @@ def watch_ingest(plan: Plan, *, show: bool, verbose: bool) -> Iterator[Watcher]:
         def finish_chunks(count: int) -> None:
             progress.advance(chunks, count)
             speed = progress.tasks[chunks].speed
-            progress.update(chunks, rate=f"{speed:,.0f}/s" if speed else "")
+            progress.update(chunks, note=f"{speed:,.0f}/s" if speed else "")
 
         yield Watcher(finish_file, find_chunks, finish_chunks)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rse_cli.core.lexical import Floats
 from rse_cli.core.models import Chunk
 from rse_cli.pipeline.not_chosen import NotChosen, find_not_chosen
-from rse_cli.pipeline.query import Answer
+from rse_cli.pipeline.query import CALIBRATED, Answer
 from rse_cli.pipeline.weighing import Numbers, Weighed, weigh_candidates
 from rse_cli.ports import KEY_BITS, Snapshot, make_key
 
@@ -178,7 +178,7 @@ def _view_document(snapshot: Snapshot, answer: Answer, weighed: Weighed, number:
     rows[ords], owners[ords] = at, weighed.owners[at]
     levels = lay_out(weighed.values)
     numbers = tuple({name: lay_out(column) for name, column in one.items()} for one in weighed.numbers)
-    if answer.request.method not in ("rse", "hierarchical", "dsrag"):
+    if answer.request.method not in (*CALIBRATED, "dsrag"):
         _give_to_owners(answer, number, numbers, levels, owners)
     heads = np.zeros(record.n_chunks, dtype=np.bool_)
     heads[ords] = weighed.heads[at]

@@ -24,6 +24,10 @@ from rse_cli.timings import stage
 __all__ = ["Answer", "Request", "Segment", "Trace", "answer_request"]
 
 
+CALIBRATED = ("rse", "hierarchical")
+"""The methods that choose by calibrated relevance, and so have a floor of confidence of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked of the index.
@@ -137,13 +141,13 @@ def answer_request(snapshot: Snapshot, request: Request) -> Answer:
     retrieval = retrieve(snapshot, request.queries, paths)
     weights = request.params if isinstance(request.params, RseParams) else RseParams()
     rerank = _bind_reranker(snapshot, retrieval, request)
-    evidence_rerank = rerank if request.method in ("rse", "hierarchical") else None
+    evidence_rerank = rerank if request.method in CALIBRATED else None
     scored = tuple(score_candidates(retrieval, at, weights, evidence_rerank) for at in range(len(request.queries)))
     floors = [_find_floor(request, at) for at in range(len(request.queries))]
     answered = tuple(find_confident(scored, floors))
     material = Material(snapshot, retrieval, scored, answered, request.retriever, request.fill, rerank)
     with stage("segments"):
-        silent = not answered and request.method not in ("rse", "hierarchical")
+        silent = not answered and request.method not in CALIBRATED
     picked = Picked((), {}) if silent else find_selector(request.method)(material, request.params)
     confidence = max((one.confidence for one in scored), default=0.0)
     refined, passages, segments = _finish(snapshot, retrieval, picked.passages, request, confidence)
@@ -156,7 +160,7 @@ def answer_request(snapshot: Snapshot, request: Request) -> Answer:
 def _find_floor(request: Request, at: int) -> float:
     if request.min_confidence is not None:
         return request.min_confidence
-    if request.method not in ("rse", "hierarchical"):
+    if request.method not in CALIBRATED:
         return 0.0
     return default_min_confidence(request.queries[at].lexical)
 

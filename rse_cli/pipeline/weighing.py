@@ -12,7 +12,7 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.params import FILL_SEGMENT_COST, RseParams
 from rse_cli.core.segments import UNIT_CHARS, price_chunks
 from rse_cli.core.selection import Selection
-from rse_cli.pipeline.query import Answer
+from rse_cli.pipeline.query import CALIBRATED, Answer
 from rse_cli.ports import Snapshot
 
 Numbers = Mapping[str, Floats]
@@ -69,7 +69,7 @@ def weigh_candidates(snapshot: Snapshot, answer: Answer) -> Weighed:
     for `dsrag` and `average` that of its block; for `top-k` the score of the block if it is among the k best; for
     `sentence-window`, `parent` and `window-parent` the score of the chunk if it is among the 2k hits looked at.
     """
-    if answer.request.method in ("rse", "hierarchical"):
+    if answer.request.method in CALIBRATED:
         return _weigh_segments(answer)
     from rse_cli.pipeline.weighing_named import weigh_named
 
