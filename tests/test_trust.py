@@ -233,3 +233,13 @@ def test_a_model_inside_the_folder_needs_no_consent(documents: Path, rse: Run, m
     assert rse("ingest", "docs", "--model", inside, cwd=documents).code == 0
 
     assert rse(*USING[0], cwd=documents, env={"HOME": str(documents / "nobody")}).code == 0
+
+
+def test_nothing_is_taken_out_of_an_index_whose_model_may_not_be_loaded(cloned: Path, model: Path, rse: Run) -> None:
+    for path in (cloned / ".rse" / "chunks.lance" / "data").iterdir():
+        path.write_bytes(path.read_bytes()[:-1000])
+    damaged = list_files(cloned / ".rse" / "chunks.lance")
+
+    assert rse("ingest", "--repair", cwd=cloned).code == 2
+    assert list_files(cloned / ".rse" / "chunks.lance") == damaged
+    assert rse("ingest", "--repair", "--model", model, cwd=cloned).text.startswith("new 0 · changed 3 ")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rse_cli.adapters.manifest import read_manifest, write_manifest
 from tests.conftest import Run
 
 DATA = ".rse/chunks.lance/data"
@@ -47,7 +50,7 @@ def test_a_damaged_file_is_named_with_the_command_that_mends_it_and_that_works(i
 
     assert (repaired.code, repaired.text, repaired.stderr) == (
         0,
-        "new 0 · changed 1 · unchanged 2 · removed 0 · skipped 0\n",
+        "new 0 · changed 1 · unchanged 2 · removed 0 · skipped 0\nrepaired   docs/pump.md\n",
         "",
     )
     assert rse("status", "--verify", cwd=indexed).code == 0
@@ -99,7 +102,12 @@ def test_rows_that_cannot_be_read_are_named_and_repaired(indexed: Path, rse: Run
         "verified   9 rows of 3 files, 3 damaged\n",
     )
 
-    assert rse("ingest", "--repair", cwd=indexed).text == "new 0 · changed 3 · unchanged 0 · removed 0 · skipped 0\n"
+    assert rse("ingest", "--repair", cwd=indexed).text == (
+        "new 0 · changed 3 · unchanged 0 · removed 0 · skipped 0\n"
+        "repaired   docs/deep/roses.txt\n"
+        "repaired   docs/lamp.txt\n"
+        "repaired   docs/pump.md\n"
+    )
     assert rse("query", "-l", "filter of the pump", cwd=indexed).text == "docs/pump.md\n"
     assert rse("status", "--verify", cwd=indexed).code == 0
 
@@ -146,11 +154,63 @@ def test_damaged_search_indexes_are_made_anew_and_no_file_is_read_again(indexed:
 
     found = rse("status", "--verify", cwd=indexed)
     assert found.code == 1
-    assert "of the search indexes\nverified   9 rows of 3 files, 0 damaged\n" in found.text
+    damaged = re.fullmatch(
+        r"damaged    (\d+ files of the search indexes)\nverified   9 rows of 3 files, .*\n", found.text
+    )
+    assert damaged
 
-    assert rse("ingest", "--repair", cwd=indexed).text == "new 0 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
+    assert rse("ingest", "--repair", cwd=indexed).text == (
+        f"new 0 · changed 0 · unchanged 3 · removed 0 · skipped 0\nrepaired   {damaged[1]}\n"
+    )
     assert rse("status", "--verify", cwd=indexed).code == 0
     assert rse("query", "-l", "filter of the pump", cwd=indexed).text == "docs/pump.md\n"
+
+
+@pytest.mark.parametrize("left", [None, b"", b"{}", b'{"table_version": 99, "files": {}, "paths": {}, "digest": ""}'])
+def test_a_settled_index_without_its_seal_is_damaged_and_sealed_anew(
+    indexed: Path, rse: Run, left: bytes | None
+) -> None:
+    seal = indexed / ".rse" / "seal.json"
+    seal.unlink()
+    if left is not None:
+        seal.write_bytes(left)
+
+    found = rse("status", "--verify", cwd=indexed)
+    assert (found.code, found.text) == (
+        1,
+        "damaged    the seal, by which the search indexes are checked\nverified   9 rows of 3 files, 0 damaged\n",
+    )
+    assert found.stderr == f"rse: {indexed}/.rse is damaged: run `rse ingest --repair`\n"
+
+    repaired = rse("ingest", "--repair", "--json", cwd=indexed)
+    assert (repaired.code, repaired.json["changed"], repaired.json["unchanged"]) == (0, [], 3)
+    assert repaired.json["repaired"] == [{"path": None, "reason": "the seal, by which the search indexes are checked"}]
+    assert rse("status", "--verify", cwd=indexed).text == "verified   9 rows of 3 files, all whole\n"
+    assert rse("query", "-l", "filter of the pump", cwd=indexed).text == "docs/pump.md\n"
+
+
+def test_an_older_seal_is_none_of_a_settled_index(indexed: Path, rse: Run) -> None:
+    seal = indexed / ".rse" / "seal.json"
+    old = seal.read_bytes()
+    (indexed / "docs" / "new.md").write_text("One more file.\n")
+    assert rse("ingest", "docs", cwd=indexed).code == 0
+    seal.write_bytes(old)
+
+    assert rse("status", "--verify", cwd=indexed).code == 1
+    assert rse("ingest", "--repair", cwd=indexed).code == 0
+    assert rse("status", "--verify", cwd=indexed).code == 0
+
+
+def test_an_index_whose_first_ingest_was_killed_before_it_was_sealed_is_whole(indexed: Path, rse: Run) -> None:
+    (indexed / ".rse" / "seal.json").unlink()
+    manifest = read_manifest(indexed / ".rse")
+    assert manifest.statistics is not None
+    unsettled = replace(manifest.statistics, settled=False)
+    write_manifest(indexed / ".rse", replace(manifest, statistics=unsettled))
+
+    assert rse("status", "--verify", cwd=indexed).text == "verified   9 rows of 3 files, all whole\n"
+    assert rse("ingest", "docs", cwd=indexed).code == 0
+    assert (indexed / ".rse" / "seal.json").exists()
 
 
 @pytest.mark.parametrize("folder", ["_versions", "."])

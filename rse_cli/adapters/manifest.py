@@ -229,12 +229,13 @@ def is_manifest_whole(store: Path) -> bool:
     """Tell whether the manifest says what was written, by its own digest."""
     try:
         data = json.loads((store / MANIFEST_NAME).read_bytes())
-        return bool(data.pop("digest") == _digest_data(data))
+        return bool(data.pop("digest") == digest_data(data))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
-def _digest_data(data: Mapping[str, Any]) -> str:
+def digest_data(data: Mapping[str, Any]) -> str:
+    """Return the digest of what a file of the store holds as JSON."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
@@ -250,7 +251,7 @@ def write_manifest(store: Path, manifest: Manifest) -> None:
     """
     # Through JSON, which turns the numbers that are keys into texts.
     data = json.loads(json.dumps(asdict(manifest)))
-    text = json.dumps(data | {"digest": _digest_data(data)}, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(data | {"digest": digest_data(data)}, indent=1, ensure_ascii=False) + "\n"
     try:
         draft = store / DRAFT_NAME
         try:

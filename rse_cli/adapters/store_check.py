@@ -7,7 +7,7 @@ each file, so that memory does not grow with the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,8 @@ class Damage:
         Rows of such pieces whose files can't be told.
     indexes : tuple of str
         Search indexes, by their files.
+    is_seal_lost : bool
+        Whether the search indexes can't be checked, as the seal of all files but those of rows is gone.
     beyond_repair : str
         What makes every row doubtful, empty if nothing does.
     """
@@ -67,12 +69,14 @@ class Damage:
     fragments: tuple[int, ...] = ()
     unnamed: int = 0
     indexes: tuple[str, ...] = ()
+    is_seal_lost: bool = False
     beyond_repair: str = ""
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing is wrong."""
-        return not (self.files or self.rows or self.fragments or self.indexes or self.beyond_repair)
+        parts = (self.files, self.rows, self.fragments, self.indexes, self.is_seal_lost, self.beyond_repair)
+        return not any(parts)
 
 
 @dataclass(slots=True)
@@ -136,18 +140,19 @@ def find_damage(store: Path, manifest: Manifest) -> Damage:
         if dataset is None:
             lost = manifest.statistics is not None
             return Damage(beyond_repair="its table is gone" if lost else "")
-        seal = check_seal(store, dataset.version)
+        stored = manifest.statistics
+        sealed = dataset.version if stored and stored.settled and stored.table_version == dataset.version else 0
+        seal = check_seal(store, dataset.version, sealed)
         if seal.records:
             return Damage(beyond_repair=f"{TABLE_FOLDER}/{seal.records[0]} is not as it was written")
         with hide_panics():
-            return _check_rows(dataset, seal.indexes, read_fragment_paths(store))
+            damage = _check_rows(dataset, read_fragment_paths(store))
+        return replace(damage, indexes=seal.indexes, is_seal_lost=seal.is_lost)
     finally:
         leave_as_reader(entry)
 
 
-def _check_rows(
-    dataset: lance.LanceDataset, indexes: tuple[str, ...], paths_of_fragments: Mapping[int, Sequence[str]]
-) -> Damage:
+def _check_rows(dataset: lance.LanceDataset, paths_of_fragments: Mapping[int, Sequence[str]]) -> Damage:
     whole = _Tally()
     files: dict[str, str] = {}
     n_rows, unnamed, broken, position = 0, 0, [], 0
@@ -183,7 +188,6 @@ def _check_rows(
         rows=tuple(row for row, _, _ in whole.damaged),
         fragments=tuple(broken),
         unnamed=unnamed,
-        indexes=indexes,
     )
 
 

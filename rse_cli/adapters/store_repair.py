@@ -36,8 +36,9 @@ def remove_damage(store: Path, damage: Damage) -> None:
         dataset = open_dataset(store)
         if dataset is None:
             return
-        if damage.indexes or damage.rows:
-            # An index says where rows were by what they held, so a damaged row would not be found by it.
+        if damage.indexes or damage.rows or damage.is_seal_lost:
+            # An index says where rows were by what they held, so a damaged row would not be found by it. Without the
+            # seal any of them may be damaged.
             for name in [index.name for index in dataset.describe_indices()]:
                 dataset.drop_index(name)
         paths = list(damage.files)

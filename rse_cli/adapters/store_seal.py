@@ -3,16 +3,20 @@
 Rows carry their own digests. Search indexes, lists of deleted rows and the description of the newest version carry
 none, and a flipped bit there hides rows, or shows what was deleted, without an error. Lance never changes a file in
 place, so each is hashed once. Where a file of rows can't be read at all, only the seal knows whose they were.
+
+A store whose manifest says that it is settled has been sealed, so that a seal that is missing there is damage too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rse_cli.adapters.lance_snapshot import open_dataset
+from rse_cli.adapters.manifest import digest_data
 from rse_cli.adapters.store_folder import SEAL_NAME, TABLE_FOLDER
 
 INDEXES, DELETIONS, VERSIONS = "_indices", "_deletions", "_versions"
@@ -31,19 +35,22 @@ class BrokenSeal:
         Files of search indexes: made anew from the rows.
     records : tuple of str
         Files that say which rows there are: without them no row can be trusted.
+    is_lost : bool
+        Whether the seal itself is missing, damaged or an older one, so that of the search indexes nothing is known.
     """
 
     indexes: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    is_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Seal:
-    """Version of the table, digests by file, and paths by fragment."""
+    """Version of the table, 0 if there is no seal to be read, digests by file, and paths by fragment."""
 
-    version: int
-    files: dict[str, str]
-    paths: dict[int, list[str]]
+    version: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[int, list[str]] = field(default_factory=dict)
 
 
 def seal_table(store: Path) -> None:
@@ -79,11 +86,12 @@ def seal_table(store: Path) -> None:
     }
     seal = {"table_version": dataset.version, "files": files, "paths": paths}
     draft = store / f"{SEAL_NAME}.new"
-    draft.write_text(json.dumps(seal, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(seal | {"digest": digest_data(seal)}, indent=1, ensure_ascii=False)
+    draft.write_text(text + "\n", encoding="utf-8")
     draft.replace(store / SEAL_NAME)
 
 
-def check_seal(store: Path, version: int) -> BrokenSeal:
+def check_seal(store: Path, version: int, sealed: int) -> BrokenSeal:
     """Compare the files with the seal.
 
     Parameters
@@ -93,6 +101,8 @@ def check_seal(store: Path, version: int) -> BrokenSeal:
     version : int
         The version of the table that is looked at. Where the seal is of another one, as after a kill, files that are
         gone count for nothing, and those that are new can't be told.
+    sealed : int
+        The version that must have been sealed, 0 if none need have been.
     """
     seal = _read_seal(store)
     broken = []
@@ -104,10 +114,12 @@ def check_seal(store: Path, version: int) -> BrokenSeal:
             if seal.version == version:
                 broken.append(name)
     indexes = tuple(name for name in broken if name.startswith(INDEXES))
-    return BrokenSeal(indexes, tuple(name for name in broken if not name.startswith(INDEXES)))
+    records = tuple(name for name in broken if not name.startswith(INDEXES))
+    # A newer seal is that of a writer who came since the version was opened.
+    return BrokenSeal(indexes, records, is_lost=seal.version < sealed)
 
 
-def read_fragment_paths(store: Path) -> dict[int, list[str]]:
+def read_fragment_paths(store: Path) -> Mapping[int, list[str]]:
     """Return whose rows lay in each fragment when the seal was written."""
     return _read_seal(store).paths
 
@@ -116,11 +128,12 @@ def _read_seal(store: Path) -> _Seal:
     """Return what was written down; a seal that is missing or damaged says nothing."""
     try:
         data = json.loads((store / SEAL_NAME).read_bytes())
-        files = {str(name): str(digest) for name, digest in data["files"].items()}
-        paths = {int(fragment): [str(path) for path in paths] for fragment, paths in data["paths"].items()}
-        return _Seal(int(data["table_version"]), files, paths)
+        if data.pop("digest") != digest_data(data):
+            return _Seal()
+        paths = {int(fragment): list(paths) for fragment, paths in data["paths"].items()}
+        return _Seal(int(data["table_version"]), dict(data["files"]), paths)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return _Seal(0, {}, {})
+        return _Seal()
 
 
 def _hash_file(path: Path) -> str:

@@ -30,6 +30,7 @@ from rse_cli.cli.sources import (
     survey_paths,
     survey_sources,
 )
+from rse_cli.cli.verifying import Finding
 from rse_cli.cli.wiring import (
     TEXT_VERSION,
     Index,
@@ -96,6 +97,8 @@ class IngestResult:
         Whether nothing was done.
     failed : tuple of str
         Those of the skipped files that could not be read, not those that a rule left out; ``--strict`` is about them.
+    repaired : tuple of Finding or None
+        After a repair what was damaged and is whole again.
     """
 
     folder: Path
@@ -103,6 +106,7 @@ class IngestResult:
     summary: Summary
     dry_run: bool
     failed: tuple[str, ...] = ()
+    repaired: tuple[Finding, ...] | None = None
 
 
 def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:

@@ -7,10 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rse_cli.cli.consent import remember_choice
 from rse_cli.cli.ingesting import IngestFlags, IngestResult, carry_out, settle_summary
 from rse_cli.cli.output import say
 from rse_cli.cli.sources import Survey, plan_survey, survey_sources
-from rse_cli.cli.wiring import Index, announce_wait, choose_limits, open_for_writing, open_index, read_settings
+from rse_cli.cli.verifying import list_findings
+from rse_cli.cli.wiring import (
+    Index,
+    announce_wait,
+    choose_limits,
+    load_index_encoder,
+    open_for_writing,
+    open_index,
+    read_settings,
+)
 from rse_cli.config import Settings
 from rse_cli.errors import DamagedStoreError, StoreError, UsageError
 from rse_cli.pipeline.planning import Plan
@@ -26,7 +36,7 @@ def run_repair(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     Raises
     ------
     RseError
-        If there is no index, its files are gone, or it can't be repaired; says what to do.
+        If there is no index, its files or its model are gone, or it can't be repaired; says what to do.
     """
     if paths or flags.rebuild or flags.dry_run:
         raise UsageError("--repair is of a whole index: give it no paths, and neither --rebuild nor --dry-run")
@@ -34,6 +44,7 @@ def run_repair(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     settings = read_settings(index.root, flags.choice)
     if not index.root.is_dir():
         raise StoreError(f"the indexed folder {index.root} is gone: nothing can be read again")
+    remember_choice(index.root, settings)
     damage = _take_out_damage(index, settings)
     if damage.is_whole:
         say("rse: nothing is damaged")
@@ -46,7 +57,10 @@ def run_repair(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     gone = damage.files.keys() - rebuilt - dict(survey.found.problems).keys()
     done = replace(summary, changed=sorted([*summary.changed, *summary.new]), new=[], removed=sorted(gone))
     failed = tuple(path for path, _ in summary.skipped if path in rebuilt)
-    return IngestResult(index.folder, index.root, settle_summary(done, survey), False, failed)
+    settled = settle_summary(done, survey)
+    missing = {*gone, *dict(settled.skipped)}
+    repaired = tuple(finding for finding in list_findings(damage) if finding.path not in missing)
+    return IngestResult(index.folder, index.root, settled, False, failed, repaired)
 
 
 def _take_out_damage(index: Index, settings: Settings) -> Damage:
@@ -58,6 +72,9 @@ def _take_out_damage(index: Index, settings: Settings) -> Damage:
         damage = find_damage(index.folder, index.manifest)
         if damage.beyond_repair:
             raise DamagedStoreError(f"{index.folder} can't be repaired: {damage.beyond_repair}", str(index.folder))
+        if damage.files or damage.unnamed:
+            # Before anything is taken out that could not be put back without it.
+            load_index_encoder(index, for_query=True)
         if not damage.is_whole:
             remove_damage(index.folder, damage)
     return damage

@@ -13,6 +13,7 @@ from rse_cli.adapters.manifest import Manifest
 from rse_cli.cli.ingesting import IngestResult
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
 from rse_cli.cli.sources import measure_changes
+from rse_cli.cli.verifying import describe_findings
 from rse_cli.cli.wiring import open_index
 from rse_cli.pipeline.freshness import Staleness
 from rse_cli.pipeline.ingest import PROBLEM_STATUSES, TEXTLESS_STATUSES, explain, is_scan
@@ -47,6 +48,8 @@ def _print_summary(result: IngestResult, verbose: bool) -> None:
     summary = result.summary
     counts = " · ".join(f"{name} {len(getattr(summary, name)):,}" for name in COUNTED)
     write_result(f"{'would be: ' if result.dry_run else ''}{counts}\n")
+    for finding in result.repaired or ():
+        write_result(f"repaired   {make_visible_line(finding.path or finding.reason)}\n")
     if result.dry_run or verbose:
         for name in ("new", "changed", "removed"):
             for path in getattr(summary, name):
@@ -66,6 +69,7 @@ def _describe_ingest(result: IngestResult) -> dict[str, Any]:
         "skipped": [{"path": path, "reason": reason} for path, reason in summary.skipped],
         "textless": _describe_records(_sort_records(summary.textless)),
         "stats": {"encoded": summary.encoded, "reused": summary.reused},
+        **({} if result.repaired is None else {"repaired": describe_findings(result.repaired)}),
     }
 
 

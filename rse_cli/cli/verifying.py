@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,19 +47,26 @@ def list_findings(damage: Damage) -> list[Finding]:
     """Return all that is damaged, files first."""
     found = [Finding(path, reason) for path, reason in damage.files.items()]
     if damage.unnamed:
-        found.append(Finding(None, f"{damage.unnamed:,} rows can't be read, nor whose they are"))
+        found.append(Finding(None, f"{damage.unnamed:,} rows that can't be read, of files that can't be told"))
     if damage.indexes:
         count = len(damage.indexes)
         found.append(Finding(None, f"{count:,} file{'' if count == 1 else 's'} of the search indexes"))
+    if damage.is_seal_lost:
+        found.append(Finding(None, "the seal, by which the search indexes are checked"))
     if damage.beyond_repair:
         found.append(Finding(None, damage.beyond_repair))
     return found
 
 
+def describe_findings(findings: Sequence[Finding]) -> list[dict[str, str | None]]:
+    """Return findings as JSON holds them; `path` is null for a part of the index."""
+    return [{"path": finding.path, "reason": finding.reason} for finding in findings]
+
+
 def _print_damage(damage: Damage) -> None:
     for finding in list_findings(damage):
-        where = f"{make_visible_line(finding.path)}: " if finding.path is not None else ""
-        write_result(f"damaged    {where}{make_visible_line(finding.reason)}\n")
+        where = f"{finding.path}: " if finding.path is not None else ""
+        write_result(f"damaged    {make_visible_line(where + finding.reason)}\n")
     counts = f"{damage.n_rows:,} rows of {damage.n_files:,} file{'' if damage.n_files == 1 else 's'}"
     state = "all whole" if damage.is_whole else f"{len(damage.files):,} damaged"
     write_result(f"verified   {counts}, {state}\n")
@@ -72,7 +80,7 @@ def _describe_damage(index: Index, damage: Damage) -> dict[str, Any]:
         "whole": damage.is_whole,
         "files": damage.n_files,
         "rows": damage.n_rows,
-        "damaged": [{"path": finding.path, "reason": finding.reason} for finding in list_findings(damage)],
+        "damaged": describe_findings(list_findings(damage)),
         "remedy": None if damage.is_whole else _name_remedy(index, damage),
     }
 

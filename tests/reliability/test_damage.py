@@ -151,7 +151,7 @@ def test_a_repair_rebuilds_what_is_damaged_and_leaves_the_rest(
             continue
         done += 1
         with faults.attempt("a bit is flipped", "and a repair mends that alone"):
-            repaired = rse("ingest", "--repair", "--json", cwd=files.root)
+            repaired = rse("ingest", "--repair", "--json", cwd=files.root, env={"RSE_MODEL": str(model)})
             assert (repaired.code, repaired.json["changed"]) == (0, list(found.files)), repaired.stderr
             assert repaired.json["removed"] == []
             again = look(store)
