@@ -226,8 +226,10 @@ class EvidenceRows:
         Characters of each chunk, where it starts, and the number of its block.
     terms : TermColumn
         Terms of each chunk.
-    row_terms : list of str or None
-        Terms of each chunk's table joined by spaces; None for chunks outside tables.
+    row_terms : TermColumn
+        Terms of the table that each chunk is a row of; none for other chunks.
+    is_row : ndarray of bool, shape (n,)
+        Whether each chunk is a row of a table.
     vectors : ndarray of shape (n, dimension)
         Unit vectors.
     """
@@ -237,7 +239,8 @@ class EvidenceRows:
     start_chars: NDArray[np.int64]
     blocks: NDArray[np.int64]
     terms: TermColumn
-    row_terms: list[str | None]
+    row_terms: TermColumn
+    is_row: NDArray[np.bool_]
     vectors: Vectors
 
 

@@ -82,7 +82,8 @@ class FakeSnapshot:
             start_chars=np.array([chunk.start_char for chunk in chunks], np.int64),
             blocks=np.array([chunk.block for chunk in chunks], np.int64),
             terms=TermTexts([file.terms[place] for _, file, place in found]),
-            row_terms=[None if chunk.row_terms is None else " ".join(chunk.row_terms) for chunk in chunks],
+            row_terms=TermTexts([" ".join(chunk.row_terms or ()) for chunk in chunks]),
+            is_row=np.array([chunk.row_terms is not None for chunk in chunks], dtype=np.bool_),
             vectors=np.array([file.vectors[place] for _, file, place in found], np.float32).reshape(
                 -1, self._dimension
             ),

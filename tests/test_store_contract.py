@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rse_cli.adapters import lance_snapshot, lancedb_store, panics, store_columns
+from rse_cli.adapters import lance_searches, lance_snapshot, lancedb_store, panics, store_columns
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import ChunkingIdentity, create_manifest, read_manifest
 from rse_cli.adapters.store_readers import READERS_NAME
@@ -309,7 +309,8 @@ class TestEvidence:
         assert rows.keys.tolist() == sorted([first + 1, first + 2, second + 1])
         assert rows.chars.tolist() == [3, 5, 4]
         assert rows.terms.count(["one", "four"]).tolist() == [[1, 0], [0, 0], [0, 1]]
-        assert rows.row_terms == ["x y", None, None]
+        assert rows.is_row.tolist() == [True, False, False]
+        assert rows.row_terms.count(["x", "z"]).tolist() == [[1, 0], [0, 0], [0, 0]]
         np.testing.assert_array_equal(rows.vectors, [*a.vectors, *indexed("b", "four").vectors])
 
     def test_keys_can_be_an_array(self, store: Store) -> None:
@@ -327,20 +328,35 @@ class TestHolding:
         held = snapshot.hold()
         numbers = [find_number(store, path) for path in ("a", "b", "empty")]
         keys = [number << KEY_BITS | slot for number in numbers for slot in (0, 1, 2, 3, 9)][::-1]
-        terms = ["one", "two", "three", "absent"]
+        terms = ["one", "two", "three", "x", "absent"]
         mine, given = held.evidence(keys), snapshot.evidence(keys)
-        for name in ("keys", "chars", "start_chars", "blocks", "row_terms", "vectors"):
+        for name in ("keys", "chars", "start_chars", "blocks", "is_row", "vectors"):
             np.testing.assert_array_equal(getattr(mine, name), getattr(given, name))
-        for one, other in ((mine.terms, given.terms), (mine.terms.take(BACK), given.terms.take(BACK))):
+        for one, other in (
+            (mine.terms, given.terms),
+            (mine.terms.take(BACK), given.terms.take(BACK)),
+            (mine.row_terms, given.row_terms),
+        ):
             np.testing.assert_array_equal(one.count(terms), other.count(terms))
             np.testing.assert_array_equal(one.lengths(), other.lengths())
         assert held.chunks(keys) == snapshot.chunks(keys)
         assert held.evidence([]).keys.tolist() == held.chunks([]) == []
         assert held.heads([*numbers, 99]) == snapshot.heads([*numbers, 99])
         assert (held.files(), held.statistics()) == (snapshot.files(), snapshot.statistics())
-        assert held.document_frequencies(terms) == snapshot.document_frequencies(terms) == [3, 2, 1, 0]
-        assert held.matching(["one"], 5, None).tolist() == snapshot.matching(["one"], 5, None).tolist()
-        assert held.nearest(point(1.0), 5, None)[0].tolist() == snapshot.nearest(point(1.0), 5, None)[0].tolist()
+        assert held.document_frequencies(terms) == snapshot.document_frequencies(terms) == [3, 2, 1, 0, 0]
+        for paths in (None, ["b"], ["absent"], []):
+            assert held.matching(["one"], 5, paths).tolist() == snapshot.matching(["one"], 5, paths).tolist()
+            for one, other in zip(
+                held.nearest(point(1.0), 5, paths), snapshot.nearest(point(1.0), 5, paths), strict=True
+            ):
+                assert one.tolist() == other.tolist()
+
+    def test_equal_vectors_at_the_last_rank_are_told_apart_by_key(self, store: Store) -> None:
+        put(store, indexed("a", *["same"] * 4, vectors=[point(1.0)] * 4))
+        snapshot = store.snapshot()
+        first = (find_number(store, "a") << KEY_BITS) + 1
+        assert snapshot.nearest(point(1.0), 2, None)[0].tolist() == [first, first + 1]
+        assert snapshot.hold().nearest(point(1.0), 2, None)[0].tolist() == [first, first + 1]
 
     def test_an_empty_index_is_held_too(self, store: Store) -> None:
         held = store.snapshot().hold()
@@ -489,7 +505,7 @@ class TestLanceStore:
     ) -> None:
         monkeypatch.setattr(lancedb_store, "VECTOR_INDEX_ROWS", 500)
         monkeypatch.setattr(lancedb_store, "PARTITION_ROWS", 20)
-        monkeypatch.setattr(lance_snapshot, "PROBED_PARTITIONS", 1)
+        monkeypatch.setattr(lance_searches, "PROBED_PARTITIONS", 1)
         rng = np.random.default_rng(0)
         vectors = [point(*rng.standard_normal(DIMENSION)) for _ in range(600)]
         files = [indexed(f"f{i}", *["w"] * 10, vectors=vectors[10 * i : 10 * i + 10]) for i in range(60)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
 import re
 import sys
@@ -17,6 +16,14 @@ from numpy.typing import NDArray
 
 from rse_cli.adapters import store_columns
 from rse_cli.adapters.code_pages import release_code_pages
+from rse_cli.adapters.lance_searches import (
+    match_terms,
+    quote_texts,
+    rank_matching,
+    rank_nearest,
+    search_terms,
+    search_vectors,
+)
 from rse_cli.adapters.manifest import Manifest
 from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_folder import TABLE_FOLDER
@@ -29,20 +36,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rse_cli.adapters.held_snapshot import HeldSnapshot
-
-PARTITION_ROWS = 8_192
-"""Rows to a partition when the index is built, lance's own choice; rows added later go into those that are there."""
-
-PROBED_PARTITIONS = 20
-"""At least; all partitions up to 160,000 rows. Beyond, an unfiltered search is approximate."""
-
-PROBED_SHARE = 2 / 3
-"""Of the partitions. Recall at rank 200 of a million chunks, against comparing all: 20 of 122 partitions 0.87, 40 0.95,
-60 0.983, 80 0.996, 100 0.999, for 37, 37, 43, 50 and 58 ms of CPU (flat: 3.3 s)."""
-
-REFINE_FACTOR = 2
-"""Twice as many rows are compared again by their exact vectors: recall 1.0 at rank 200 of 10,000 random vectors, 0.98
-without. The distances of the index itself are no cosines at all, off by up to 0.9."""
 
 UNUSED_PARTS = tuple(
     f"pyarrow._{part}" for part in ("s3fs", "gcsfs", "azurefs", "hdfs", "dataset_parquet", "parquet", "substrait")
@@ -93,10 +86,6 @@ class LanceSnapshot:
             return True
         return stored is not None and stored.settled and stored.table_version == self._dataset.version
 
-    def _count_probes(self) -> int:
-        rows = self.statistics().n_chunks
-        return max(PROBED_PARTITIONS, math.ceil(rows / PARTITION_ROWS * PROBED_SHARE))
-
     def count_waiting(self) -> int | None:
         """Return how many rows the vector index doesn't hold yet; None where there is no such index."""
         if self._dataset is None:
@@ -132,42 +121,33 @@ class LanceSnapshot:
     @stage("search")
     def nearest(self, vector: Vectors, k: int, paths: Sequence[str] | None) -> tuple[Keys, NDArray[np.float64]]:
         """Return keys and cosines of the `k` nearest chunks among `paths`, best first, ties by key."""
-        if k < 1 or (paths is not None and not paths):
-            return np.zeros(0, np.int64), np.zeros(0)
-        query = {
-            "column": "vector",
-            "q": _wrap_vector(np.asarray(vector, np.float32)),
-            "k": k,
-            "metric": "cosine",
-            "refine_factor": REFINE_FACTOR,
-            # With `nprobes`, a filter would apply inside the probed partitions alone: 1 file in 400 lost 80 % of its
-            # chunks. `minimum_nprobes` without a maximum searches all partitions.
-            **({"nprobes": self._count_probes()} if paths is None else {"minimum_nprobes": PROBED_PARTITIONS}),
-        }
-        table = self._scan(
-            ("gid", "_distance"), nearest=query, prefilter=True, filter=None if paths is None else filter_paths(paths)
-        )
+        table = self.search_vectors(vector, k, paths, ("gid", "vector"))
+        # Without an index, head rows, which have no vector, come last.
+        keys = table["gid"].to_numpy()
+        vectors = store_columns.read_vectors(table, "vector", self._manifest.model.dimension)
+        return rank_nearest(vector, keys[is_chunk_key(keys)], vectors, k)
+
+    def search_vectors(self, vector: Vectors, k: int, paths: Sequence[str] | None, columns: Sequence[str]) -> pa.Table:
+        """Return `columns` of the rows among which the `k` nearest chunks are."""
+        # Unless it is asked for by name, the distance is added all the same, with a warning.
+        search = search_vectors(vector, k, paths, self.statistics().n_chunks)
+        table = self._scan((*columns, "_distance"), **search)
         if not self._searched:
             self._searched = True
             release_code_pages("lance.abi3")
-        keys, distances = table["gid"].to_numpy(), table["_distance"].to_numpy().astype(np.float64)
-        order = np.lexsort((keys, distances))
-        return keys[order], 1.0 - distances[order]
+        return table
 
     @stage("search")
     def matching(self, terms: Sequence[str], k: int, paths: Sequence[str] | None) -> Keys:
         """Return keys of the `k` chunks among `paths` that BM25 ranks highest for any of `terms`, ties by key."""
-        if k < 1 or not terms or (paths is not None and not paths):
-            return np.zeros(0, np.int64)
-        table = self._scan(
-            ("gid", "_score"),
-            full_text_query=match_terms(terms),
-            limit=k,
-            prefilter=True,
-            filter=None if paths is None else filter_paths(paths),
-        )
-        keys: Keys = table["gid"].to_numpy()
-        return keys[np.lexsort((keys, -table["_score"].to_numpy()))]
+        table = self.search_terms(terms, k, paths, ("gid",))
+        return rank_matching(table["gid"].to_numpy(), table["_score"].to_numpy())
+
+    def search_terms(
+        self, terms: Sequence[str], k: int, paths: Sequence[str] | None, columns: Sequence[str]
+    ) -> pa.Table:
+        """Return `columns` and ``_score`` of the `k` chunks that BM25 ranks highest for any of `terms`."""
+        return self._scan((*columns, "_score"), **search_terms(terms, k, paths))
 
     @stage("search")
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
@@ -265,35 +245,15 @@ def is_lance_fault(fault: BaseException) -> bool:
     return isinstance(fault, known) or type(fault).__name__ == "PanicException"
 
 
-def filter_paths(paths: Sequence[str]) -> str:
-    """Return the filter for rows of `paths`, at least one."""
-    return f"path IN ({quote_texts(paths)})"
-
-
-def quote_texts(texts: Iterable[str]) -> str:
-    """Return `texts` as literals of a filter, in which only ``'`` needs doubling."""
-    return ",".join("'" + text.replace("'", "''") + "'" for text in sorted(texts))
-
-
-def _wrap_vector(vector: Vectors) -> pa.Array:
-    """Return a vector as an Arrow array over the same bytes; `pyarrow.array` would import numpy.ma (10 ms)."""
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(pa.float32(), vector.size, [None, pa.py_buffer(np.ascontiguousarray(vector))])
-
-
 def keep_chunk_keys(keys: Sequence[int]) -> Keys:
     """Return the distinct keys of chunks among `keys`, without those of head rows."""
     distinct = np.unique(np.asarray(keys, np.int64))
-    chunk_keys: Keys = distinct[(distinct & ((1 << KEY_BITS) - 1)) != 0]
-    return chunk_keys
+    return distinct[is_chunk_key(distinct)]
 
 
-def match_terms(terms: Sequence[str]) -> Any:
-    """Return the full-text query for any of `terms`; as an object, so that no term is read as syntax."""
-    from lance.query import MatchQuery
-
-    return MatchQuery(" ".join(terms), "terms")
+def is_chunk_key(keys: Keys) -> NDArray[np.bool_]:
+    """Tell which keys are those of chunks, not of head rows."""
+    return np.asarray((keys & ((1 << KEY_BITS) - 1)) != 0)
 
 
 @contextmanager

@@ -16,14 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters import store_columns, store_rows
-from rse_cli.adapters.lance_snapshot import (
-    PARTITION_ROWS,
-    LanceSnapshot,
-    explain_failure,
-    filter_paths,
-    open_dataset,
-    silence_logs,
-)
+from rse_cli.adapters.lance_searches import PARTITION_ROWS, filter_paths
+from rse_cli.adapters.lance_snapshot import LanceSnapshot, explain_failure, open_dataset, silence_logs
 from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index, read_manifest, write_manifest
 from rse_cli.adapters.store_folder import TABLE_FOLDER
 from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store

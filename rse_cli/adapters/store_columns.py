@@ -49,8 +49,8 @@ CHUNK_COLUMNS = (
     "row_terms",
     "block",
 )
-HELD_COLUMNS = (*CHUNK_COLUMNS, "terms", "vector")
-"""Those of chunks and of evidence."""
+HELD_COLUMNS = (*CHUNK_COLUMNS, "terms", "vector", "_rowid")
+"""Those of chunks and of evidence, and what searches find rows by."""
 EVIDENCE_COLUMNS = ("gid", "start_char", "end_char", "block", "terms", "row_terms", "vector")
 SUMMARY_COLUMNS = ("gid", "path", "n_chunks", "window_lengths")
 
@@ -136,13 +136,15 @@ def read_chunks(table: pa.Table) -> list[StoredChunk]:
 def read_evidence(table: pa.Table, dimension: int) -> EvidenceRows:
     """Return the rows of `table`, which has `EVIDENCE_COLUMNS`, sorted by key; vectors are never turned into lists."""
     table = table.sort_by("gid")
+    row_terms = table["row_terms"].to_pylist()
     return EvidenceRows(
         keys=table["gid"].to_numpy(),
         chars=table["end_char"].to_numpy() - table["start_char"].to_numpy(),
         start_chars=table["start_char"].to_numpy(),
         blocks=table["block"].to_numpy(),
         terms=TermTexts(table["terms"].to_pylist()),
-        row_terms=table["row_terms"].to_pylist(),
+        row_terms=TermTexts([text or "" for text in row_terms]),
+        is_row=np.array([text is not None for text in row_terms], dtype=np.bool_),
         vectors=read_vectors(table, "vector", dimension),
     )
 
@@ -158,8 +160,8 @@ def make_empty_table(columns: Iterable[str], dimension: int) -> pa.Table:
     """Return a table without rows, which may have the columns that searches add."""
     import pyarrow as pa
 
-    scores = [pa.field("_distance", pa.float32()), pa.field("_score", pa.float32())]
-    known = {field.name: field for field in (*build_schema(dimension), *scores)}
+    added = [("_distance", pa.float32()), ("_score", pa.float32()), ("_rowid", pa.uint64())]
+    known = {field.name: field for field in (*build_schema(dimension), *(pa.field(*one) for one in added))}
     return pa.schema([known[name] for name in columns]).empty_table()
 
 

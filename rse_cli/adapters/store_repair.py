@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rse_cli.adapters.lance_snapshot import explain_failure, filter_paths, open_dataset
+from rse_cli.adapters.lance_searches import filter_paths
+from rse_cli.adapters.lance_snapshot import explain_failure, open_dataset
 from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_check import Damage
 

@@ -116,6 +116,17 @@ def build_postings(texts: Sequence[str]) -> Postings:
     return Postings(columns, starts, rows, lengths)
 
 
+def post_terms(texts: Sequence[str]) -> PostedTerms:
+    """Return texts of terms joined by spaces as postings.
+
+    Examples
+    --------
+    >>> post_terms(["gear box gear", "oil"]).count(["gear"]).tolist()
+    [[2], [0]]
+    """
+    return PostedTerms(build_postings(texts), np.arange(len(texts)))
+
+
 @dataclass(frozen=True, slots=True)
 class PostedTerms:
     """Some rows of postings, each at most once.

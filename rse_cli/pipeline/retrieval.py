@@ -196,7 +196,8 @@ def _sort_by_path(rows: EvidenceRows, numbers: Keys, records: dict[int, FileReco
         rows.start_chars[order],
         rows.blocks[order],
         rows.terms.take(order),
-        [rows.row_terms[row] for row in order],
+        rows.row_terms.take(order),
+        rows.is_row[order],
         rows.vectors[order],
     )
 
@@ -215,6 +216,6 @@ def _make_candidates(
         vectors=rows.vectors,
         counts=rows.terms.count(terms),
         fields=fields[positions],
-        row_fields=np.minimum(count_terms(rows.row_terms, terms), 1),
-        is_row=np.array([text is not None for text in rows.row_terms], dtype=np.bool_),
+        row_fields=np.minimum(rows.row_terms.count(terms), 1),
+        is_row=rows.is_row,
     )
