@@ -307,7 +307,8 @@ def test_any_file_gives_cases_or_faults_each_on_one_line(folder: Path, data: byt
     except UsageError as fault:
         assert len(str(fault).splitlines()) == 1
         return
-    assert all(case.queries and all(isinstance(query, str) for query in case.queries) for case in cases)
+    assert faults or all(case.queries for case in cases)
+    assert all(isinstance(query, str) for case in cases for query in case.queries)
     lines = data.count(b"\n") + data.count(b"\r") + 1
     assert all(1 <= fault.line <= lines + 1 and len(fault.message.splitlines()) == 1 for fault in faults)
 

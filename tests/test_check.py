@@ -165,11 +165,44 @@ def test_the_exit_code_agrees(indexed: Path, rse: Run, flags: tuple[str, ...], c
 
 
 def test_an_unknown_metric_is_refused_with_the_nearest(indexed: Path, rse: Run) -> None:
-    assert check(rse, indexed, "--min", "recal=1").stderr == "rse: no such metric: min recal: did you mean recall?\n"
+    assert check(rse, indexed, "--min", "recal=1").stderr == "rse: min recal: no such metric; did you mean recall?\n"
     assert check(rse, indexed, "--max", "xyz=1").stderr == (
-        "rse: no such metric: max xyz: one of recall, precision, iou, hit, document_recall, mrr, chars, spans, empty, "
+        "rse: max xyz: no such metric; there are recall, precision, iou, hit, document_recall, mrr, chars, spans, empty, "
         "silent, passed\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--min", "recall=abc"), "--min must be limits by metric, such as recall=0.9, not 'recall=abc'"),
+        (
+            ("--min", "hit=1", "--min", "recall", "--max", "chars=long"),
+            "--min must be limits by metric, such as recall=0.9, not 'recall'; "
+            "--max must be limits by metric, such as recall=0.9, not 'chars=long'",
+        ),
+        (("--min", "recall=80"), "min recall: recall is a share from 0 to 1, not 80; did you mean recall=0.8?"),
+        (("--min", "hit=-0.5"), "min hit: hit is a share from 0 to 1, not -0.5"),
+        (
+            ("--max", "spans=-1", "--min", "passed=900"),
+            "min passed: passed is a share from 0 to 1, not 900; max spans: spans is never below 0",
+        ),
+        (
+            ("--baseline", "cases.yaml", "--max-drop", "recall=2"),
+            "--max-drop recall: recall is a share from 0 to 1, not 2; did you mean recall=0.02?",
+        ),
+        (
+            ("--baseline", "cases.yaml", "--max-drop", "hit", "--max-drop", "mrr=x"),
+            "--max-drop must be limits by metric, such as recall=0.9, not 'hit'; "
+            "--max-drop must be limits by metric, such as recall=0.9, not 'mrr=x'",
+        ),
+    ],
+)
+def test_a_limit_that_no_value_can_meet_or_that_is_no_number_is_refused(
+    indexed: Path, rse: Run, flags: tuple[str, ...], message: str
+) -> None:
+    done = check(rse, indexed, *flags)
+    assert (done.code, done.stdout, done.stderr) == (2, b"", f"rse: {message}\n")
 
 
 def test_without_a_file_of_cases_it_says_how_to_get_one(indexed: Path, rse: Run) -> None:
@@ -201,6 +234,35 @@ def test_every_fault_is_told_before_any_query_runs(indexed: Path, rse: Run, monk
     )
 
 
+def test_what_a_case_with_a_fault_expects_is_looked_up_all_the_same(indexed: Path, rse: Run) -> None:
+    done = check(
+        rse,
+        indexed,
+        cases="- id: a\n"
+        "  expect:\n"
+        "    - path: docs/pump.md\n"
+        "      lines: [1, 99]\n"
+        "- query: q\n"
+        "  expect:\n"
+        "    - path: docs/pump.md\n"
+        "      lines: [98, 99]\n"
+        "      text: no such words\n"
+        "    - path: docs/none.md\n"
+        "      lines: [3, 2]\n",
+    )
+    assert (done.code, done.stdout) == (2, b"")
+    assert done.stderr == (
+        "cases.yaml:1: no query\n"
+        "cases.yaml:3: a: docs/pump.md has 13 lines, so no line 99\n"
+        "cases.yaml:7: a place is named in one way, not by text and lines\n"
+        "cases.yaml:7: case-2 “q”: docs/pump.md has 13 lines, so no line 99\n"
+        "cases.yaml:7: case-2 “q”: the quote “no such words” is not in docs/pump.md\n"
+        "cases.yaml:10: case-2 “q”: docs/none.md is not in the index; did you mean docs/pump.md?\n"
+        "cases.yaml:11: lines must be [first, last], from 1, not [3, 2]\n"
+        "rse: 7 faults in cases.yaml; nothing was asked\n"
+    )
+
+
 # Settings
 
 
@@ -226,7 +288,7 @@ def test_a_limit_in_the_projects_file_that_is_no_number_is_refused_with_its_line
     done = check(rse, indexed)
     assert (done.code, done.stderr) == (
         2,
-        "rse: rse.toml line 3: min must be limits by metric, such as recall=0.9, not {'hit': 'all'}\n",
+        "rse: rse.toml line 3: min must be limits by metric, such as recall=0.9, not { hit = 'all' }\n",
     )
 
 
@@ -294,6 +356,19 @@ def test_a_baseline_names_what_got_worse_and_a_drop_fails(indexed: Path, rse: Ru
     assert (worse.code, worse.text.splitlines()[-1]) == (0, "ok    recall dropped by 0.33, max 0.50")
     same = check(rse, indexed, "--baseline", "before.json", "--max-drop", "recall=0", cases=WIDE)
     assert (same.code, same.text.splitlines()[-1]) == (0, "ok    recall dropped by 0.00, max 0.00")
+    assert "-0.00" not in same.text
+
+
+def test_an_unchanged_mean_whose_last_digits_were_rounded_away_did_not_drop(indexed: Path, rse: Run) -> None:
+    # A third, as a baseline keeps it: 0.333333333.
+    cases = WIDE.replace("lines: [7, 9]", "start_char: 0\n      end_char: 300")
+    document = check(rse, indexed, "--json", cases=cases).json
+    for one in document["cases"]:
+        one["metrics"] = {name: value - 4e-10 for name, value in one["metrics"].items()}
+    (indexed / "before.json").write_text(json.dumps(document), encoding="utf-8")
+    done = check(rse, indexed, "--baseline", "before.json", "--max-drop", "recall=0", cases=cases)
+    assert (done.code, done.text.splitlines()[-1]) == (0, "ok    recall dropped by 0.00, max 0.00")
+    assert "better 0 · worse 0 · equal 4" in done.text
 
 
 def test_a_baseline_that_is_none_or_of_other_cases_is_refused(indexed: Path, rse: Run) -> None:
@@ -368,6 +443,18 @@ def test_a_value_is_printed_with_the_digits_that_tell_it_from_its_limit() -> Non
     assert format_value(0.8999, 0.9) == "0.8999"
     assert format_value(3999.6, 4000) == "3,999.6"
     assert format_value(0.9 - 1e-12, 0.9) == "0.90"
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [
+        ("0.999", "FAIL  recall 0.67, min 0.999"),
+        ("0.5", "ok    recall 0.67, min 0.50"),
+        ("0.6666", "0.6667, min 0.6666"),
+    ],
+)
+def test_a_limit_is_printed_as_it_was_given(indexed: Path, rse: Run, limit: str, verdict: str) -> None:
+    assert check(rse, indexed, "--min", f"recall={limit}").text.endswith(f"{verdict}\n")
 
 
 def test_with_each_a_case_that_should_be_silent_and_is_not_fails_whatever_the_gates() -> None:

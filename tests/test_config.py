@@ -226,7 +226,7 @@ segment_cost = true
         "did you mean 'sentence-window'?",
         "rse.toml line 18: unknown key 'weight_c1' in [rse]",
         "did you mean 'weight_c0'?",
-        "rse.toml line 19: segment_cost must be a number, not True",
+        "rse.toml line 19: segment_cost must be a number, not true",
         "RSE_MIN_CONFIDENCE: min_confidence must be a number from 0 to 1, not '2'",
     ]
 

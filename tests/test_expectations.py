@@ -139,6 +139,10 @@ def test_every_place_that_is_not_there_is_told_with_its_line_and_query(snapshot:
         (Expectation("manual.pdf", pages=(2,)), "page 2 of manual.pdf has no text"),
         (Expectation("manual.pdf", pages=(4,)), "manual.pdf has 3 pages, so no page 4"),
         (
+            Expectation("manual.pdf", pages=(1, 2, 4)),
+            "page 2 of manual.pdf has no text; manual.pdf has 3 pages, so no page 4",
+        ),
+        (
             Expectation("notes.txt", text="The lamp turns once"),
             "the quote “The lamp turns once” is 2 times in notes.txt (line 1, line 4): quote more, or give lines",
         ),

@@ -347,8 +347,13 @@ def test_the_exit_code_agrees(
             ("cases.jsonl", "--maximise", "f1,f1"),
             "give one metric, or two different ones, not f1, f1",
         ),
-        (("cases.jsonl", "--at-most", "chars"), "--at-most must be limits by metric, such as recall=0.9, not chars"),
-        (("cases.jsonl", "--at-most", "charz=9"), "--at-most charz: did you mean chars?"),
+        (("cases.jsonl", "--at-most", "chars"), "--at-most must be limits by metric, such as recall=0.9, not 'chars'"),
+        (("cases.jsonl", "--at-most", "charz=9"), "--at-most charz: no such metric; did you mean chars?"),
+        (
+            ("cases.jsonl", "--at-least", "hit=90", "--at-least", "f1=1.5"),
+            "--at-least hit: hit is a share from 0 to 1, not 90; did you mean hit=0.9?; "
+            "--at-least f1: f1 is a share from 0 to 1, not 1.5",
+        ),
         (
             ("cases.jsonl", "--maximise", "recall,iou", "--write"),
             "--write goes with one metric: choose a point of the front by --maximise and --at-most",

@@ -8,7 +8,7 @@ from rse_cli.cli.checked import Checked, describe_instead, sort_worst_first
 from rse_cli.cli.output import make_visible_line, name_count
 from rse_cli.core.cases import shorten
 from rse_cli.core.comparison import Change, Comparison
-from rse_cli.core.gates import METRICS, Verdict, format_value
+from rse_cli.core.gates import METRICS, Verdict, format_limit, format_value
 from rse_cli.pipeline.check import CaseResult
 
 QUERY_CHARS = 60
@@ -111,7 +111,7 @@ def _render_verdict(verdict: Verdict, each: bool, colour: bool) -> str:
 def describe_verdict(verdict: Verdict, each: bool) -> str:
     """Return a gate with its value: ``recall 0.69, min 0.90``."""
     gate = verdict.gate
-    value, limit = format_value(verdict.value, gate.limit), format_value(gate.limit, verdict.value)
+    value, limit = format_value(verdict.value, gate.limit), format_limit(gate.limit)
     if gate.bound == "max_drop":
         return f"{gate.metric} dropped by {value}, max {limit}"
     if not each:
@@ -141,7 +141,7 @@ def _render_comparison(comparison: Comparison, gated: list[str]) -> Iterator[str
 
 def _sign(value: float, digits: int) -> str:
     """Return a difference with its sign; what rounds to zero is positive."""
-    return f"{round(value, digits) + 0.0:+,.{digits}f}"
+    return f"{value:+z,.{digits}f}"
 
 
 def _describe_change(change: Change) -> str:

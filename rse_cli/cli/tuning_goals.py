@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rse_cli.core.gates import COSTS, Gate
+from rse_cli.cli.limits import read_limits
+from rse_cli.core.gates import COSTS, COUNTS, Gate
+from rse_cli.core.spelling import find_nearest
 from rse_cli.core.tuning_objective import METRICS, OBJECTIVES
 from rse_cli.errors import UsageError
 
-MINIMISED = ("chars", "spans")
+MINIMISED = COUNTS
 
 DEFAULT = "recall"
 
@@ -68,8 +69,8 @@ def _split(texts: Iterable[str]) -> list[str]:
 def _refuse_unknown(flag: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+            near = find_nearest(name, known)
+            hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
             if flag == "--maximise" and name in COSTS:
                 hint = f"it is better the smaller it is; limit it: --at-most {name}=…"
                 hint += f", or draw a front: --minimise {name}" if name in MINIMISED else ""
@@ -77,11 +78,4 @@ def _refuse_unknown(flag: str, names: Iterable[str], known: Collection[str]) -> 
 
 
 def _read_limits(flag: str, texts: Sequence[str], bound: Literal["min", "max"]) -> list[Gate]:
-    from rse_cli.config.kinds import LIMITS
-
-    try:
-        limits: dict[str, float] = LIMITS.read(texts)
-    except ValueError as fault:
-        raise UsageError(f"{flag} must be {LIMITS.expects}, not {', '.join(texts)}") from fault
-    _refuse_unknown(flag, limits, METRICS)
-    return [Gate(bound, metric, limit) for metric, limit in limits.items()]
+    return [Gate(bound, metric, limit) for metric, limit in read_limits(flag, texts, METRICS).items()]

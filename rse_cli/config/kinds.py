@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
@@ -132,6 +134,28 @@ def _read_size(value: Any) -> int:
         raise ValueError(value)
     return value
 
+
+def show_value(value: Any) -> str:
+    """Return a value as TOML writes it, shortened where it is long.
+
+    Examples
+    --------
+    >>> show_value("high"), show_value({"hit": "all"}), show_value([1, True])
+    ("'high'", "{ hit = 'all' }", '[1, true]')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict) and value:
+        pairs = [f"{name} = {show_value(one)}" for name, one in islice(value.items(), _SHOWN)]
+        return f"{{ {', '.join([*pairs, '…'] if len(value) > _SHOWN else pairs)} }}"
+    if isinstance(value, list | tuple) and value:
+        texts = [show_value(one) for one in value[:_SHOWN]]
+        return f"[{', '.join([*texts, '…'] if len(value) > _SHOWN else texts)}]"
+    return reprlib.repr(value)
+
+
+_SHOWN = 6
+"""Values of a list or a table in a message."""
 
 WHOLE = make_whole()
 NUMBER = make_number()

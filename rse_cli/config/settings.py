@@ -7,7 +7,6 @@ project's file can't choose a model from outside the project unless the user has
 from __future__ import annotations
 
 import os
-import reprlib
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from rse_cli.config.kinds import (
     make_choice,
     make_number,
     make_whole,
+    show_value,
 )
 from rse_cli.config.variables import STORE_VARIABLE, list_misspelt, name_variable
 from rse_cli.core.spelling import suggest_name
@@ -151,7 +151,9 @@ class _Collected:
             hint = suggest_name(value, kind.names)
             # A flag says its key already.
             named = source if source.startswith("--") and source != "--set" else f"{source}: {key}"
-            self.faults.append(f"{named} must be {kind.expects}, not {reprlib.repr(value)}{hint}")
+            # The texts of a repeatable flag are no list to those who gave them.
+            shown = map(show_value, value if source.startswith("--") and isinstance(value, list) else [value])
+            self.faults.append(f"{named} must be {kind.expects}, not {', '.join(shown)}{hint}")
 
 
 def load_settings(
@@ -309,7 +311,10 @@ def _take_flags(collected: _Collected, flags: Mapping[str, Any]) -> None:
     section_of = {key: section for section, key in _list_pairs(KEYS)}
     for key, value in flags.items():
         if key != "set" and value is not None and value not in ([], ()):
-            collected.take(section_of[key], key, value, f"--{key.replace('_', '-')}")
+            # What adds up is taken one by one, so that a message names the one that is wrong.
+            parts = [[one] for one in value] if KEYS[section_of[key]][key].kind.merge else [value]
+            for part in parts:
+                collected.take(section_of[key], key, part, f"--{key.replace('_', '-')}")
     method = collected.get("query", "method")[0]
     known = collected.keys.get(method, {}) if method not in KEYS else {}
     for text in flags.get("set") or ():

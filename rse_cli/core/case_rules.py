@@ -40,7 +40,9 @@ class Located:
 
 
 def make_cases(values: Iterable[Located], faults: list[CaseFault]) -> list[Case]:
-    """Return a case for each value that has a query; what is wrong with any of them is added to `faults`.
+    """Return a case for each value that has keys; what is wrong with any of them is added to `faults`.
+
+    A case with a fault is returned as far as it can be understood, so that what it expects is looked up all the same.
 
     Parameters
     ----------
@@ -58,8 +60,7 @@ def make_cases(values: Iterable[Located], faults: list[CaseFault]) -> list[Case]
         if case.id in lines:
             faults.append(CaseFault(case.line, f"the id {case.id!r} is taken by the case in line {lines[case.id]}"))
         lines.setdefault(case.id, case.line)
-        if case.queries:
-            cases.append(case)
+        cases.append(case)
     return cases
 
 
@@ -77,25 +78,22 @@ def _make_case(value: Located, number: int, faults: list[CaseFault]) -> Case | N
     if "expect" not in fields:
         faults.append(CaseFault(value.line, "no expect; `expect: []` says that nothing should be found"))
     entries = _take(fields, "expect", _read_list, "a list of places, empty where nothing should be found", faults) or []
-    expect = [_make_expectation(one, faults) for one in entries]
-    return Case(
-        name or f"case-{number}", queries, tuple(one for one in expect if one is not None), value.line, generated
-    )
+    expect = [one for entry in entries for one in _make_expectations(entry, faults)]
+    return Case(name or f"case-{number}", queries, tuple(expect), value.line, generated)
 
 
-def _make_expectation(value: Located, faults: list[CaseFault]) -> Expectation | None:
-    """Return the expectation, or None if nothing can be looked up."""
+def _make_expectations(value: Located, faults: list[CaseFault]) -> list[Expectation]:
+    """Return the expectation; of a place with a fault each way to name it that can be looked up, or its path alone."""
     fields = value.value
     if not isinstance(fields, dict):
         faults.append(
             CaseFault(value.line, f"a place has the keys {_list_names(EXPECTATION_KEYS)}, not {_describe(fields)}")
         )
-        return None
+        return []
     _note_unknown(fields, EXPECTATION_KEYS, "a place", faults)
     if "path" not in fields:
         faults.append(CaseFault(value.line, "a place without a path"))
     path = _take(fields, "path", _read_path, "a path relative to the root of the index", faults)
-    before = len(faults)
     start = _take(fields, "start_char", _read_position, "a whole number from 0", faults)
     end = _take(fields, "end_char", _read_position, "a whole number from 0", faults)
     text = _take(fields, "text", _read_text, "a text with words", faults)
@@ -105,14 +103,17 @@ def _make_expectation(value: Located, faults: list[CaseFault]) -> Expectation | 
         faults.append(CaseFault(value.line, "start_char and end_char go together"))
     elif start is not None and end is not None and end <= start:
         faults.append(CaseFault(value.line, f"end_char {end} isn't after start_char {start}"))
+        start = end = None
     ways = [name for name in ("start_char", "text", "lines", "pages") if name in fields]
     if len(ways) > 1:
         faults.append(CaseFault(value.line, f"a place is named in one way, not by {' and '.join(ways)}"))
-    # A place that is half understood would bring faults that aren't there.
-    if path is None or len(faults) > before:
-        return None
-    chars = (start, end) if start is not None and end is not None else None
-    return Expectation(path, value.line, chars, text, lines, pages)
+    if path is None:
+        return []
+    found = [Expectation(path, value.line, chars=(start, end))] if start is not None and end is not None else []
+    found += [Expectation(path, value.line, text=text)] if text is not None else []
+    found += [Expectation(path, value.line, lines=lines)] if lines is not None else []
+    found += [Expectation(path, value.line, pages=pages)] if pages else []
+    return found or [Expectation(path, value.line)]
 
 
 def _take(

@@ -44,7 +44,7 @@ class Case:
     id : str
         Unique in its file; ``case-<n>`` for the nth case where the file gives none.
     queries : tuple of str
-        At least one.
+        At least one; none in a case that has a fault.
     expect : tuple of Expectation
         Empty where nothing should be found.
     line : int
@@ -77,14 +77,14 @@ class CaseFault:
 
 
 def name_case(case: Case) -> str:
-    """Return how messages name a case: its id and the head of its query.
+    """Return how messages name a case: its id and the head of its query, if it has one.
 
     Examples
     --------
     >>> name_case(Case("baby", ("We are having a baby. How many paid weeks do I get, and is my job safe?",)))
     'baby “We are having a baby. How many paid weeks do I get, and is…”'
     """
-    return f"{case.id} “{shorten(' + '.join(case.queries), 60)}”"
+    return f"{case.id} “{shorten(' + '.join(case.queries), 60)}”" if case.queries else case.id
 
 
 def shorten(text: str, most: int) -> str:

@@ -137,8 +137,7 @@ def judge_drops(limits: Mapping[str, float], comparison: Comparison) -> list[Ver
     for metric, limit in limits.items():
         if metric in comparison.differences:
             gate = Gate("max_drop", metric, limit)
-            # No drop is shown as 0, not as -0.
-            drop = 0.0 - comparison.differences[metric].mean
+            drop = -comparison.differences[metric].mean
             verdicts.append(Verdict(gate, drop, drop <= limit + TOLERANCE))
     return verdicts
 

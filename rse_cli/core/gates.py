@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 from rse_cli.core.metrics import Score
@@ -31,6 +32,9 @@ METRIC_NAMES = (*METRICS, SILENT, PASSED)
 
 COSTS = ("chars", "spans", "empty")
 """What is better the smaller it is."""
+
+COUNTS = ("chars", "spans")
+"""What counts something; all else is a share in [0, 1], of one case and in the mean."""
 
 Bound = Literal["min", "max", "max_drop"]
 
@@ -186,7 +190,7 @@ def collect_failures(
                 said = gate.bound == "min" and gate.metric in (PASSED, SILENT, "hit") and name in failures
                 if not said:
                     value = measures[name][gate.metric]
-                    reason = f"{gate.metric} {format_value(value, gate.limit)}, {gate.bound} {format_value(gate.limit)}"
+                    reason = f"{gate.metric} {format_value(value, gate.limit)}, {gate.bound} {format_limit(gate.limit)}"
                     failures.setdefault(name, []).append(reason)
     return failures
 
@@ -194,15 +198,31 @@ def collect_failures(
 def format_value(value: float, beside: float | None = None) -> str:
     """Return a number as messages show it, with as many digits as tell it apart from a limit beside it.
 
+    What rounds to zero has no sign.
+
     Examples
     --------
-    >>> format_value(2207.5), format_value(0.5), format_value(0.89996, 0.9), format_value(3)
-    ('2,208', '0.50', '0.89996', '3.00')
+    >>> format_value(2207.5), format_value(0.5), format_value(0.89996, 0.9), format_value(3), format_value(-1e-12)
+    ('2,208', '0.50', '0.89996', '3.00', '0.00')
     """
     digits = 0 if abs(value) >= 100 else 2
-    text = f"{value:,.{digits}f}"
+    text = f"{value:z,.{digits}f}"
     apart = beside is not None and abs(value - beside) > TOLERANCE
-    while apart and digits < 9 and text == f"{beside:,.{digits}f}":
+    while apart and digits < 9 and text == f"{beside:z,.{digits}f}":
         digits += 1
-        text = f"{value:,.{digits}f}"
+        text = f"{value:z,.{digits}f}"
     return text
+
+
+def format_limit(limit: float) -> str:
+    """Return a limit as it was given, with the digits that values have at least: a rounded one would be another limit.
+
+    Examples
+    --------
+    >>> format_limit(0.9), format_limit(0.999), format_limit(4000), format_limit(1e-7)
+    ('0.90', '0.999', '4,000', '0.0000001')
+    """
+    # The shortest decimal number that is this float, without an exponent.
+    whole, _, decimals = f"{Decimal(repr(limit)):,f}".partition(".")
+    decimals = decimals.rstrip("0").ljust(0 if abs(limit) >= 100 else 2, "0")
+    return f"{whole}.{decimals}" if decimals else whole

@@ -88,7 +88,8 @@ def find_expected(snapshot: Snapshot, cases: Sequence[Case]) -> tuple[list[Resol
             except ValueError as error:
                 faults.append(CaseFault(one.line, f"{name_case(cases[at])}: {error}"))
     resolved = [ResolvedCase(case, tuple(found)) for case, found in zip(cases, spans, strict=True)]
-    return resolved, sorted(faults)
+    # A place that is named in two ways is looked for twice.
+    return resolved, sorted(set(faults))
 
 
 def _number_documents(snapshot: Snapshot, paths: Iterable[str]) -> dict[str, int]:
@@ -140,7 +141,7 @@ def _find_spans(one: Expectation, text: _Text) -> list[Span]:
     if one.lines is not None:
         return [_find_lines(one.lines, text)]
     if one.pages:
-        return [_find_page(page, text) for page in one.pages]
+        return _find_pages(one.pages, text)
     return [(0, len(text.text))]
 
 
@@ -204,10 +205,23 @@ def _find_lines(lines: tuple[int, int], text: _Text) -> Span:
     return start, start + len(body)
 
 
-def _find_page(page: int, text: _Text) -> Span:
-    """Return the span of a page without the white space around it: no chunk with words crosses the start of one."""
+def _find_pages(pages: Sequence[int], text: _Text) -> list[Span]:
+    """Return the spans of pages; all that aren't there are named."""
     if text.chunks[0].start_page is None:
         raise ValueError(f"{text.path} has no pages: give {'lines or text' if text.has_lines else 'text'}")
+    spans, faults = [], []
+    for page in pages:
+        try:
+            spans.append(_find_page(page, text))
+        except ValueError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise ValueError("; ".join(faults))
+    return spans
+
+
+def _find_page(page: int, text: _Text) -> Span:
+    """Return the span of a page without the white space around it: no chunk with words crosses the start of one."""
     held = [chunk for chunk in text.chunks if (chunk.start_page or 0) <= page <= (chunk.end_page or 0)]
     if not held:
         last = max(chunk.end_page or 0 for chunk in text.chunks)
