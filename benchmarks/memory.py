@@ -1,4 +1,4 @@
-"""Memory and time of `ingest` on 5,000 small files, of running it again, and of a query on what it made.
+"""Memory and time of `ingest` on 5,000 small files, of running it again, of a query on what it made, and of a check.
 
 Run with ``make bench-memory`` or ``python -m benchmarks.memory [--files N]``. The files are put together from few
 paragraphs under few titles, so that most chunks find their vector in the index and encoding takes a minute or two, not
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ N_PARAGRAPHS, N_TITLES = 48, 20
 PARAGRAPHS_PER_FILE = 5  # of three sentences: about 1.5 kB
 FILES_PER_FOLDER = 100
 
-MOST_INGEST_MEGABYTES, MOST_QUERY_MEGABYTES = 2_000, 300
+MOST_MEGABYTES = {"ingest": 2_000, "query": 300, "status": 400}
 MEGABYTE = 1_000_000
 
 
@@ -73,6 +74,8 @@ def measure_memory(n_files: int, folder: Path) -> str:
     question = make_question(sentences, random.Random(n_files))
     ask = [find_rse(), "query", "--store", str(store), "--json", question]
     runs["query --json"] = run_checked(ask, docs, environ, codes=(0, 1))
+    verify = [find_rse(), "status", "--verify", "--store", str(store)]
+    runs["status --verify"] = run_step("verify", verify, docs, environ)
     status = json.loads(run_checked([find_rse(), "status", "--store", str(store), "--json"], docs, environ).stdout)
     head = [
         f"{n_files:,} files, {n_bytes / MEGABYTE:.1f} MB; {status['chunks']:,} chunks, {stats['encoded']:,} encoded;",
@@ -121,7 +124,7 @@ def describe_runs(runs: Mapping[str, Run]) -> str:
         raise BenchmarkError("this process is larger than what it measures, so peaks mean nothing")
     rows = []
     for name, run in runs.items():
-        most = MOST_QUERY_MEGABYTES if name.startswith("query") else MOST_INGEST_MEGABYTES
+        most = MOST_MEGABYTES[re.split(r"\W", name)[0]]
         peak = f"{mark_most(run.peak / MEGABYTE, most, 0)}; {run.peak / 2**20:,.0f} MiB"
         rows.append([name, f"{run.wall:.2f}", f"{run.cpu:.2f}", peak])
     return format_table(["process", "wall s", "CPU s", "peak MB"], rows)

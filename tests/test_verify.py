@@ -57,6 +57,19 @@ def test_a_damaged_file_is_named_with_the_command_that_mends_it_and_that_works(i
     assert "warm water" in rse("query", "how do I clean the filter of the pump?", cwd=indexed).text
 
 
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_a_chain_may_go_on_in_the_next_batch(
+    indexed: Path, rse: Run, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr("rse_cli.adapters.store_check.BATCH_ROWS", rows)
+    assert rse("status", "--verify", cwd=indexed).text == "verified   9 rows of 3 files, all whole\n"
+
+    change_text(indexed, b"warm water", b"warm wafer")
+    assert rse("status", "--verify", cwd=indexed).text == (
+        "damaged    docs/pump.md: not as it was written\nverified   9 rows of 3 files, 1 damaged\n"
+    )
+
+
 def test_the_same_as_json(indexed: Path, rse: Run, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     whole = rse("status", "--verify", "--json", "--store", indexed / ".rse", cwd=elsewhere)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rse_cli.adapters.freed_blocks import return_freed_blocks
 from rse_cli.adapters.lance_snapshot import is_lance_fault, open_dataset
 from rse_cli.adapters.manifest import Manifest, is_manifest_whole
 from rse_cli.adapters.panics import hide_panics
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     import lance
     import pyarrow as pa
 
-BATCH_ROWS = 2_048
-"""6 MB of rows with vectors of 384 numbers."""
+BATCH_ROWS = 512
+"""1.5 MB of rows with vectors of 384 numbers; four times as many are read in three quarters of the time, and take 65 MB
+more, as lance decodes every column in parallel."""
 
 BUFFER_BYTES = 32_000_000
 """What lance may read ahead; by default it is 2 GB."""
@@ -134,6 +136,7 @@ def find_damage(store: Path, manifest: Manifest) -> Damage:
     """
     if not is_manifest_whole(store):
         return Damage(beyond_repair="its manifest is not as it was written")
+    return_freed_blocks()
     entry = enter_as_reader(store)
     try:
         dataset = open_dataset(store)
