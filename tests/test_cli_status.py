@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +60,71 @@ def test_what_has_no_text_is_counted_and_failures_are_listed(documents: Path, rs
     ]
 
 
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Names of folders that may not be entered, whoever runs the tests."""
+    names: set[str] = set()
+
+    def close(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def refuse(path: Any = ".", *rest: Any, **options: Any) -> Any:
+            place = Path(os.fsdecode(path)) if isinstance(path, str | bytes | Path) else Path()
+            if names & {*place.parts[:-1], *(place.parts if name == "scandir" else ())}:
+                raise PermissionError(13, "Permission denied", path)
+            return function(path, *rest, **options)
+
+        return refuse
+
+    for name in ("scandir", "lstat", "stat"):
+        monkeypatch.setattr(os, name, close(name, getattr(os, name)))
+    return names
+
+
+def test_a_folder_that_became_unreadable_is_named_and_the_index_keeps_its_files(
+    indexed: Path, rse: Run, closed: set[str]
+) -> None:
+    closed.add("deep")
+    (indexed / "docs" / "out.md").symlink_to(Path(__file__))
+    (indexed / "docs" / "big.txt").write_text("x" * 2000)
+    lines = [
+        "docs/big.txt: 2,000 bytes are more than --max-size",
+        "docs/deep: the folder can't be read: Permission denied; the index keeps 1 file of before",
+        "docs/out.md: a link out of the indexed folder",
+    ]
+
+    for flags in (["--dry-run"], []):
+        done = rse("ingest", "docs", "--max-size", "1KB", *flags, cwd=indexed)
+        assert (done.code, done.stderr) == (0, "".join(f"skipped {line}\n" for line in lines))
+        assert done.text.endswith("new 0 · changed 0 · unchanged 2 · removed 0 · skipped 3\n")
+
+    status = rse("status", cwd=indexed).text
+    assert status.endswith(
+        "changed    nothing since the index was made\n" + "".join(f"skipped    {line}\n" for line in lines)
+    )
+    assert [one["path"] for one in rse("status", "--json", cwd=indexed).json["skipped"]] == [
+        "docs/big.txt",
+        "docs/deep",
+        "docs/out.md",
+    ]
+    closed.clear()
+    assert rse("query", "-l", "prune roses in March", cwd=indexed).text == "docs/deep/roses.txt\n"
+
+
+@pytest.mark.parametrize("name", ["docs", "deep"])
+def test_a_root_or_source_that_became_unreadable_loses_nothing(
+    documents: Path, rse: Run, closed: set[str], name: str
+) -> None:
+    store = documents / "store"
+    rse("ingest", "--store", store, cwd=documents / "docs")
+    rse("ingest", "--store", store, "deep", cwd=documents / "docs")
+    closed.add(name)
+
+    rse("query", "--refresh", "--store", store, "roses", cwd=documents)
+    seen = rse("status", "--json", "--store", store, cwd=documents).json
+
+    assert (seen["files"], seen["removed"]) == (3, [])
+    assert [one["path"] for one in seen["skipped"]] == {"docs": [".", "deep"], "deep": ["deep"]}[name]
+
+
 def test_a_scan_is_named_with_what_to_do(documents: Path, rse: Run) -> None:
     write_scan(documents / "docs" / "scan.pdf")
 
@@ -106,6 +173,7 @@ def test_json_is_one_document(documents: Path, rse: Run) -> None:
         "bytes": sum(path.stat().st_size for path in (documents / ".rse").rglob("*") if path.is_file()),
         "failures": [{"path": "docs/bad.pdf", "status": "failed", "reason": "damaged PDF: Failed to open stream"}],
         "textless": [],
+        "skipped": [],
         "search_index": {"kind": "flat", "waiting": 0, "stale": False},
         "stale": True,
         "new": ["docs/new.md"],

@@ -25,8 +25,10 @@ from rse_cli.cli.progress import watch_ingest, watch_maintenance
 from rse_cli.cli.sources import (
     Survey,
     describe_selection,
+    list_left_out,
     make_selection,
     plan_survey,
+    survey_index,
     survey_paths,
     survey_sources,
 )
@@ -136,8 +138,9 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     with index.store.lock():
         # First, so that an index whose making was interrupted knows what it lacks.
         add_sources(place.folder, survey.sources)
-        summary = carry_out(index, plan_survey(survey, _list_known(index, limits)), flags, limits)
-    return _conclude(place, settle_summary(summary, survey), survey, dry_run=False)
+        known = _list_known(index, limits)
+        summary = carry_out(index, plan_survey(survey, known), flags, limits)
+    return _conclude(place, settle_summary(summary, survey, known), survey, dry_run=False)
 
 
 def _conclude(place: Place, summary: Summary, survey: Survey, *, dry_run: bool) -> IngestResult:
@@ -257,23 +260,18 @@ def refresh_index(index: Index) -> None:
     """Ingest again every path that was ever ingested, with the filters of that time."""
     limits = choose_limits(read_settings(index.root, {}))
     with index.store.lock():
-        survey = survey_sources(index.root, index.folder, index.manifest.sources)
+        survey = survey_index(index)
         carry_out(index, plan_survey(survey, _list_known(index, limits)), IngestFlags(progress=True), limits)
 
 
-def settle_summary(summary: Summary, survey: Survey) -> Summary:
+def settle_summary(summary: Summary, survey: Survey, known: Sequence[FileRecord]) -> Summary:
     """Add what discovery left out, so that every file counts once: a file with a problem is skipped, not unchanged."""
-    skipped = dict(summary.skipped) | _list_left_out(survey)
+    skipped = dict(summary.skipped) | list_left_out(survey, known)
     return replace(
         summary,
         unchanged=[path for path in summary.unchanged if path not in skipped],
         skipped=sorted(skipped.items()),
     )
-
-
-def _list_left_out(survey: Survey) -> dict[str, str]:
-    oversize = {path: f"{size:,} bytes are more than --max-size" for path, size in survey.found.oversize}
-    return oversize | dict(survey.found.problems)
 
 
 def _foresee(survey: Survey, known: Sequence[FileRecord]) -> Summary:
@@ -292,4 +290,5 @@ def _foresee(survey: Survey, known: Sequence[FileRecord]) -> Summary:
             textless=[record for record in same if record.status in TEXTLESS_STATUSES],
         ),
         survey,
+        known,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rse_cli.cli.consent import remember_choice
 from rse_cli.cli.ingesting import IngestFlags, IngestResult, carry_out, settle_summary
 from rse_cli.cli.output import say
-from rse_cli.cli.sources import Survey, plan_survey, survey_sources
+from rse_cli.cli.sources import Survey, plan_survey, survey_index
 from rse_cli.cli.verifying import list_findings
 from rse_cli.cli.wiring import (
     Index,
@@ -49,15 +49,16 @@ def run_repair(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     if damage.is_whole:
         say("rse: nothing is damaged")
     index = replace(index, store=open_for_writing(index.folder, index.manifest, settings))
-    survey = survey_sources(index.root, index.folder, index.manifest.sources)
+    survey = survey_index(index)
     with index.store.lock():
-        plan = _narrow_plan(survey, index.store.snapshot().files(), damage)
+        known = index.store.snapshot().files()
+        plan = _narrow_plan(survey, known, damage)
         summary = carry_out(index, plan, flags, choose_limits(settings))
     rebuilt = {file.path for file in plan.new}
     gone = damage.files.keys() - rebuilt - dict(survey.found.problems).keys()
     done = replace(summary, changed=sorted([*summary.changed, *summary.new]), new=[], removed=sorted(gone))
     failed = tuple(path for path, _ in summary.skipped if path in rebuilt)
-    settled = settle_summary(done, survey)
+    settled = settle_summary(done, survey, known)
     missing = {*gone, *dict(settled.skipped)}
     repaired = tuple(finding for finding in list_findings(damage) if finding.path not in missing)
     return IngestResult(index.folder, index.root, settled, False, failed, repaired)

@@ -76,7 +76,7 @@ def survey_paths(
         scope = _place_path(root, path)
         if scope is not None:
             scopes.append(scope)
-        gone = scope is not None and not os.path.exists(path)
+        gone = scope is not None and not os.path.exists(path) and not _explain_closed(path)
         # A path that is missing for good, or lies outside, goes on to discovery, which names all of them at once.
         if not (gone and any(_lies_in(record.path, str(scope)) for record in known)):
             given.append(path)
@@ -95,6 +95,8 @@ def survey_sources(root: Path, folder: Path, sources: Sequence[Source]) -> Surve
         inner = [other.path for other in sources if other != source and _lies_in(other.path, source.path)]
         path = root / source.path
         if not os.path.lexists(path):
+            if reason := _explain_closed(path):
+                problems[source.path] = reason
             continue
         found = discover_files(root, [path], make_selection(source.selection), folder)
         files |= {file.path: file for file in found.files if not _lies_in_any(file.path, inner)}
@@ -114,26 +116,51 @@ def plan_survey(survey: Survey, records: Sequence[FileRecord]) -> Plan:
     """Return what an ingest of the surveyed files has to do."""
     found = survey.found
     scopes = [source.path for source in survey.sources]
-    unreadable = [path for path, reason in found.problems if reason not in BY_RULE]
-    return plan_ingest(found.files, records, scopes, unreadable, name_reader)
+    return plan_ingest(found.files, records, scopes, _list_unreadable(found), name_reader)
+
+
+def list_left_out(survey: Survey, records: Sequence[FileRecord]) -> dict[str, str]:
+    """Return by path why something was left out, and that the index keeps what it holds of what can't be looked at."""
+    found = survey.found
+    left_out = {path: f"{size:,} bytes are more than --max-size" for path, size in found.oversize}
+    unreadable = set(_list_unreadable(found))
+    for path, reason in found.problems:
+        scope = _name_scope(path)
+        kept = sum(_lies_in(record.path, scope) for record in records) if scope in unreadable else 0
+        left_out[path] = f"{reason}; the index keeps {name_count(kept, 'file')} of before" if kept else reason
+    return left_out
+
+
+def _list_unreadable(found: Discovery) -> list[str]:
+    return [_name_scope(path) for path, reason in found.problems if reason not in BY_RULE]
+
+
+def _name_scope(problem: str) -> str:
+    """Return the path of a problem as a scope, where the root has no name."""
+    return "" if problem == "." else problem
+
+
+@stage("find")
+def survey_index(index: Index) -> Survey:
+    """Find the files of every path that was ever ingested, with the filters it was ingested with."""
+    return survey_sources(index.root, index.folder, index.manifest.sources)
 
 
 @stage("compare")
-def measure_changes(index: Index, records: Sequence[FileRecord], confirm_bytes: int | None) -> Staleness:
-    """Compare every path that was ever ingested, with the filters it was ingested with, with the index.
+def measure_changes(survey: Survey, records: Sequence[FileRecord], confirm_bytes: int | None) -> Staleness:
+    """Compare the files of an index with what it holds.
 
     Parameters
     ----------
-    index : Index
-        What to look at.
+    survey : Survey
+        The files.
     records : sequence of FileRecord
-        What it holds.
+        What the index holds.
     confirm_bytes : int or None
         See `measure_staleness`.
     """
     from rse_cli.pipeline.freshness import measure_staleness
 
-    survey = survey_sources(index.root, index.folder, index.manifest.sources)
     return measure_staleness(plan_survey(survey, records), name_reader, confirm_bytes)
 
 
@@ -141,7 +168,7 @@ def mention_changes(index: Index, snapshot: Snapshot, mend: str) -> None:
     """Say on stderr how many files have changed since the index was made, and what mends that."""
     from rse_cli.pipeline.freshness import CONFIRM_BYTES
 
-    count = measure_changes(index, snapshot.files(), confirm_bytes=CONFIRM_BYTES).count
+    count = measure_changes(survey_index(index), snapshot.files(), confirm_bytes=CONFIRM_BYTES).count
     if count:
         say(f"rse: {name_count(count, 'file')} changed since the index was made ({mend} updates it)")
 
@@ -152,6 +179,17 @@ def _place_path(root: Path, path: Path) -> str | None:
     if not place.is_relative_to(root):
         return None
     return "" if place == root else place.relative_to(root).as_posix()
+
+
+def _explain_closed(path: Path) -> str:
+    """Return why a path can't be looked at, empty where it is there, or gone for good."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return ""
+    except OSError as fault:
+        return f"can't be read: {fault.strerror}"
+    return ""
 
 
 def _lies_in_any(path: str, scopes: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from rse_cli.adapters.manifest import Manifest
 from rse_cli.cli.ingesting import IngestResult
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
-from rse_cli.cli.sources import measure_changes
+from rse_cli.cli.sources import list_left_out, measure_changes, survey_index
 from rse_cli.cli.verifying import describe_findings
 from rse_cli.cli.wiring import open_index
 from rse_cli.pipeline.freshness import Staleness
@@ -77,8 +77,9 @@ def _describe_ingest(result: IngestResult) -> dict[str, Any]:
 class Status:
     """What an index holds, and how far the files have moved on.
 
-    `settled` is whether the last ingest came to its end, `waiting` how many rows the vector index lacks (None: there is
-    none, as small indexes are searched without).
+    `left_out` has by path what an ingest would skip without opening it, with the reason. `settled` is whether the last
+    ingest came to its end, `waiting` how many rows the vector index lacks (None: there is none, as small indexes are
+    searched without).
     """
 
     folder: Path
@@ -87,6 +88,7 @@ class Status:
     records: tuple[FileRecord, ...]
     n_bytes: int
     staleness: Staleness
+    left_out: dict[str, str]
     settled: bool
     waiting: int | None
 
@@ -97,7 +99,8 @@ def measure_status(store: str | None) -> Status:
     snapshot = index.store.snapshot()
     records = tuple(snapshot.files())
     n_bytes = _measure_bytes(index.folder)
-    staleness = measure_changes(index, records, confirm_bytes=None)
+    survey = survey_index(index)
+    staleness = measure_changes(survey, records, confirm_bytes=None)
     return Status(
         index.folder,
         index.root,
@@ -105,6 +108,7 @@ def measure_status(store: str | None) -> Status:
         records,
         n_bytes,
         staleness,
+        list_left_out(survey, records),
         snapshot.is_settled(),
         snapshot.count_waiting(),
     )
@@ -144,6 +148,8 @@ def report_status(status: Status, *, as_json: bool, verbose: bool = False) -> No
         write_result(f"{name:<11}{make_visible_line(value)}\n")
     for record in _list_failures(status.records):
         write_result(f"{'failed':<11}{make_visible_line(record.path)}: {make_visible_line(explain(record))}\n")
+    for path, reason in sorted(status.left_out.items()):
+        write_result(f"{'skipped':<11}{make_visible_line(path)}: {make_visible_line(reason)}\n")
     for record in _list_textless(status.records):
         if verbose or is_scan(record):
             write_result(f"{record.status:<11}{make_visible_line(record.path)}: {make_visible_line(record.reason)}\n")
@@ -168,6 +174,7 @@ def _describe_status(status: Status) -> dict[str, Any]:
         "bytes": status.n_bytes,
         "failures": _describe_records(_list_failures(status.records)),
         "textless": _describe_records(_list_textless(status.records)),
+        "skipped": [{"path": path, "reason": reason} for path, reason in sorted(status.left_out.items())],
         "search_index": {
             "kind": "flat" if status.waiting is None else "vector",
             "waiting": status.waiting or 0,
