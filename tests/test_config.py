@@ -331,7 +331,7 @@ def test_any_sections_keys_and_values_give_settings_or_faults_with_their_line(
     [("123", 123), ("50MB", 50_000_000), ("1.5 kB", 1_500), ("2GiB", 2 << 30), ("4k", 4_000), ("7 B", 7)],
 )
 def test_sizes_take_units(home: Home, text: str, size: int) -> None:
-    assert home.load(f"[ingest]\nmax_size = '{text}'").ingest["max_size"] == size
+    assert home.load(user=f"[ingest]\nmax_size = '{text}'").ingest["max_size"] == size
     assert home.load("[ingest]\nmax_size = 9", environ={"RSE_MAX_SIZE": text}).ingest["max_size"] == size
 
 
@@ -375,6 +375,28 @@ def test_the_user_consents_by_flag_variable_model_or_trusted_models(home: Home) 
     for user in ("[ingest]\nmodel = 'org/other'", "[ingest]\ntrusted_models = ['org/other']"):
         assert home.load(OTHER, user=user).ingest["model"] == "org/other"
     assert home.find_faults(project=OTHER, user="[ingest]\ntrusted_models = ['org/third']")[0] == REFUSED
+
+
+LIMITS = ("max_size", "read_timeout", "read_memory", "lock_timeout")
+
+
+@pytest.mark.parametrize("key", LIMITS)
+def test_a_project_can_lower_a_limit_but_not_raise_it(home: Home, key: str) -> None:
+    usual = KEYS["ingest"][key].default
+    assert home.load(f"[ingest]\n{key} = 10").ingest[key] == 10
+    assert home.find_faults(project=f"[ingest]\n{key} = {int(usual) + 1}") == [
+        f"rse.toml line 2: a project can lower {key}, but not raise it from {usual:,.15g} to {usual + 1:,.15g}",
+        f"if you trust it, set RSE_{key.upper()}, or {key} in USER",
+    ]
+
+
+def test_what_the_user_allows_is_what_a_project_can_not_exceed(home: Home) -> None:
+    project, user = "[ingest]\nread_timeout = 60", "[ingest]\nread_timeout = {}"
+    assert home.load(project, user.format(90)).ingest["read_timeout"] == 60
+    assert len(home.find_faults(project=project, user=user.format(5))) == 2
+    # What the user says here and now holds in any case.
+    assert home.load(project, user.format(5), read_timeout=70).ingest["read_timeout"] == 70
+    assert home.load(project, user.format(5), {"RSE_READ_TIMEOUT": "80"}).ingest["read_timeout"] == 80
 
 
 def test_a_project_can_not_trust_for_its_user(home: Home) -> None:

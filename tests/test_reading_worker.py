@@ -17,7 +17,7 @@ import pytest
 from rse_cli.adapters import reading_worker, spawning
 from rse_cli.adapters.readers import read_document
 from rse_cli.adapters.reading_worker import OWN_BYTES, ReadingWorker, ReadLimits, is_harmless
-from rse_cli.config.settings import KEYS
+from rse_cli.config import KEYS
 from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
 from tests.bad_pdfs import TEXT, make_page, write_pdf, write_stream

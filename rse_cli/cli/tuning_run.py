@@ -18,8 +18,7 @@ from rse_cli.cli.requesting import Plan, Refining, plan_requests
 from rse_cli.cli.tuning_goals import Goals, read_goals
 from rse_cli.cli.tuning_progress import watch_search
 from rse_cli.cli.wiring import Index, open_index, read_settings
-from rse_cli.config import Settings
-from rse_cli.config.settings import PROJECT_FILE
+from rse_cli.config import PROJECT_FILE, Settings
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.methods import METHODS, MethodParams, choose_method_params
 from rse_cli.core.tuning_log import Trial

@@ -1,7 +1,8 @@
 """Settings: flag > environment > the project's rse.toml > the user's file > default.
 
 Sections and keys are spelled like the flags and the keys of ``--set``. Nothing that a file says is executed, and a
-project's file can't choose a model from outside the project unless the user has named that model too.
+project's file, which may be a stranger's, can't choose a model from outside the project unless the user has named that
+model too, nor raise the limits that protect the user.
 """
 
 from __future__ import annotations
@@ -14,91 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.config.files import SettingsFile, locate_user_file, read_file
-from rse_cli.config.kinds import (
-    FLAG,
-    LIMITS,
-    NUMBER,
-    SIZE,
-    TEXT,
-    TEXTS,
-    WHOLE,
-    Kind,
-    make_choice,
-    make_number,
-    make_whole,
-    show_value,
-)
+from rse_cli.config.keys import DEFAULT_MODELS, KEYS, PROJECT_FILE, VARIABLE_SECTIONS, WEIGHTS_SECTION, Key
+from rse_cli.config.kinds import FLAG, NUMBER, TEXT, WHOLE, Kind, make_number, show_value
 from rse_cli.config.variables import STORE_VARIABLE, list_misspelt, name_variable
 from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import ConfigError, UsageError
 
-PROJECT_FILE = "rse.toml"
-
-WEIGHTS_SECTION = "source_weights"
-"""Its keys are globs, not names."""
-
-DEFAULT_MODELS = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
-"""The names of the model that comes with the package; any other one is a matter of trust."""
+_METHOD_KINDS: Mapping[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, str: TEXT}
 
 _MAX_FAULTS = 20
 """More than anyone mends at once, and still a message that can be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A setting: what it takes, what holds without it, and whether only the user's own file may have it."""
-
-    kind: Kind
-    default: Any = None
-    user_only: bool = False
-
-
-KEYS: Mapping[str, Mapping[str, Key]] = {
-    "ingest": {
-        "model": Key(TEXT, DEFAULT_MODELS[0]),
-        "trusted_models": Key(TEXTS, (), user_only=True),
-        # Below this there is no room between the shortest chunk and the longest.
-        "chunk_chars": Key(make_whole(80), 300),
-        "headers": Key(make_choice("normal", "strong", "none"), "normal"),
-        "include": Key(TEXTS, ()),
-        "exclude": Key(TEXTS, ()),
-        "hidden": Key(FLAG, False),
-        "no_ignore": Key(FLAG, False),
-        "max_size": Key(SIZE, 50_000_000),
-        "read_timeout": Key(make_number(0.1, 86_400), 20.0),
-        "read_memory": Key(SIZE, 1_000_000_000),
-        "lock_timeout": Key(make_number(0, 86_400), 60.0),
-    },
-    "query": {
-        "preset": Key(make_choice("precision", "balanced", "find_all"), "balanced"),
-        "max_chars": Key(make_whole(1)),
-        "fill": Key(FLAG, False),
-        "limit": Key(make_whole(1)),
-        "min_confidence": Key(make_number(0, 1)),
-        "path": Key(TEXTS, ()),
-        "type": Key(TEXTS, ()),
-        "method": Key(TEXT, "rse"),
-        "retriever": Key(make_choice("dense", "lexical", "hybrid"), "hybrid"),
-    },
-    "refine": {
-        "faq_boost": Key(make_number(1, 1_000)),
-        "weight_model": Key(make_number(0, 1_000)),
-        "weight_base": Key(make_number(0, 1_000)),
-        "weight_source": Key(make_number(0, 1_000)),
-        "weight_prior": Key(make_number(0, 1)),
-    },
-    "check": {
-        "min": Key(LIMITS, {}),
-        "max": Key(LIMITS, {}),
-        "each": Key(FLAG, False),
-    },
-}
-"""Keys of the sections that aren't a method's. None as default: the command decides."""
-
-VARIABLE_SECTIONS = ("ingest", "query", "refine")
-"""Their keys can be set by variables. The gates of a check belong into a file, or onto the command line of its job."""
-
-_METHOD_KINDS: Mapping[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, str: TEXT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +126,7 @@ def load_settings(
     if user:
         _take_file(collected, user, is_users=True)
     trusted = {collected.get("ingest", "model")[0], *collected.get("ingest", "trusted_models")[0]}
+    limits = {pair: collected.get(*pair)[0] for pair in _list_pairs(KEYS) if KEYS[pair[0]][pair[1]].is_limit}
     if project:
         _take_file(collected, project, is_users=False)
     _take_variables(collected, environ, method_keys)
@@ -208,6 +135,7 @@ def load_settings(
     of_flags = len(collected.faults) - before
     if root and check_model:
         _check_model(collected, root, trusted, user_path)
+    _check_limits(collected, limits, user_path)
     if faults := collected.faults:
         more = [f"and {len(faults) - _MAX_FAULTS} more"] if len(faults) > _MAX_FAULTS else []
         raise (UsageError if len(faults) == of_flags else ConfigError)("; ".join(faults[:_MAX_FAULTS] + more))
@@ -346,6 +274,18 @@ def _check_model(collected: _Collected, root: Path, trusted: Collection[str], us
             f"run rse ingest --model {shlex.quote(model)}"
             + (f" or add it to trusted_models under [ingest] in {user_path}" if user_path else "")
         )
+
+
+def _check_limits(collected: _Collected, limits: Mapping[tuple[str, str], float], user_path: Path | None) -> None:
+    """Refuse what only the project's file says, where it is more than the user allows."""
+    for (section, key), limit in limits.items():
+        value, source = collected.get(section, key)
+        if source.startswith(PROJECT_FILE) and value > limit:
+            # 15 digits: every size in full, no number of seconds with a tail.
+            collected.faults.append(
+                f"{source}: a project can lower {key}, but not raise it from {limit:,.15g} to {value:,.15g}; "
+                f"if you trust it, set {name_variable(key)}" + (f", or {key} in {user_path}" if user_path else "")
+            )
 
 
 def _make_settings(collected: _Collected, method_keys: Mapping[str, Mapping[str, type]]) -> Settings:
