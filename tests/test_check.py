@@ -90,7 +90,7 @@ def test_limits_on_means_decide_alone_and_what_is_missed_is_a_warning(indexed: P
     assert done.text.endswith("\n\nok    hit 0.67, min 0.60\nok    recall 0.67, min 0.66\nok    chars 229, max 300\n")
 
 
-def test_each_holds_every_case_to_the_limits_and_the_silent_ones_to_silence(indexed: Path, rse: Run) -> None:
+def test_each_holds_every_case_to_the_limits_given_and_to_no_other(indexed: Path, rse: Run) -> None:
     done = check(rse, indexed, "--each", "--min", "recall=0.9", "--max", "chars=300", cases=WIDE)
 
     assert done.code == 1
@@ -98,10 +98,15 @@ def test_each_holds_every_case_to_the_limits_and_the_silent_ones_to_silence(inde
         "FAIL  yes      1.00       0.30    326  winter: what must I do before the first frost?  [chars 326, max 300]"
     )
     assert done.text.endswith(
-        "\n\nok    each recall min 0.90, worst 1.00\n"
-        "FAIL  each chars max 300, worst 326; 1 case misses it\n"
-        "ok    each silent min 1.00, worst 1.00\n"
+        "\n\nok    each recall min 0.90, worst 1.00\nFAIL  each chars max 300, worst 326; 1 case misses it\n"
     )
+    speaking = "- query: how do I clean the filter of the pump?\n  expect: []\n"
+    done = check(rse, indexed, "--each", "--min", "recall=0.9", cases=WIDE + speaking)
+    assert done.code == 0
+    assert done.text.splitlines()[1].startswith("warn  yes         –          –    269  case-5: how do I clean")
+    done = check(rse, indexed, "--each", "--min", "recall=0.9", "--min", "silent=1", cases=WIDE + speaking)
+    assert done.code == 1
+    assert done.text.endswith("FAIL  each silent min 1.00, worst 0.00; 1 case misses it\n")
 
 
 def test_on_a_terminal_rows_are_cut_and_coloured(indexed: Path, rse_terminal: Run) -> None:
@@ -457,12 +462,14 @@ def test_a_limit_is_printed_as_it_was_given(indexed: Path, rse: Run, limit: str,
     assert check(rse, indexed, "--min", f"recall={limit}").text.endswith(f"{verdict}\n")
 
 
-def test_with_each_a_case_that_should_be_silent_and_is_not_fails_whatever_the_gates() -> None:
+def test_with_each_a_case_is_held_to_the_limits_on_what_it_has() -> None:
     measures = {"a": {"chars": 10.0, "passed": 1.0}, "b": {"silent": 0.0, "passed": 0.0}}
-    verdicts = judge_each([Gate("max", "chars", 20)], measures)
+    gates = [Gate("max", "chars", 20), Gate("min", "silent", 1), Gate("min", "passed", 1)]
+    verdicts = judge_each(gates, measures)
     assert [(one.gate.metric, one.passed, one.failures) for one in verdicts] == [
         ("chars", True, ()),
         ("silent", False, ("b",)),
+        ("passed", False, ("b",)),
     ]
 
 

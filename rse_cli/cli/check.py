@@ -66,7 +66,8 @@ def check(
     """Answer a file of cases, print the worst first, and say whether the limits hold.
 
     Metrics: recall, precision, iou, hit, document_recall, mrr, chars, spans and empty over the cases that expect
-    something; silent over those that expect nothing; passed over all. Without limits every case must pass.
+    something; silent over those that expect nothing; passed over all. No limit holds beyond those given, with --each
+    neither; without any, every case must pass.
     Exit code 0: the limits hold; 1: one doesn't; 2: it could not be tried, such as for a fault in the file.
     """
     from rse_cli.cli.checking import CheckFlags, run_check, run_init

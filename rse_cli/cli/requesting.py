@@ -97,7 +97,7 @@ def plan_requests(settings: Settings, refining: Refining) -> Plan:
     # A preset that nobody named is the method's own default.
     named = settings.sources["query", "preset"] != "default"
     preset = query["preset"] if named else None
-    params = choose_method_params(method, preset, _collect_overrides(settings, method))
+    params = choose_method_params(method, preset, collect_overrides(settings, method))
     if query["fill"] and method != "rse":
         raise UsageError(f"--fill goes with the method rse, not with {method}")
     if settings.sources["query", "retriever"].startswith("--") and not METHODS[method].takes_retriever:
@@ -157,7 +157,7 @@ def describe_fallback(min_score: float) -> str:
     return f"nothing reaches --min-score {min_score:g}; lowered once to {compute_fallback(min_score):g}"
 
 
-def _collect_overrides(settings: Settings, method: str) -> dict[str, Any]:
+def collect_overrides(settings: Settings, method: str) -> dict[str, Any]:
     """Return the parameters of ``[method]`` and ``--set``; the ceiling of ``--max-chars`` is one of `rse`."""
     overrides = dict(settings.methods[method])
     if method != "rse":

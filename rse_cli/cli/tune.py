@@ -34,7 +34,9 @@ def tune(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", metavar="NAME", help="Methods to try; repeatable; default: the current one."),
+        typer.Option(
+            "--method", "-m", metavar="NAME", help="Try this method; repeatable; default: the current one alone."
+        ),
     ] = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="Where the current setting starts from.")] = None,
     max_chars: Annotated[int | None, typer.Option(metavar="N", help="At most so many characters an answer.")] = None,
@@ -59,8 +61,10 @@ def tune(
     """Search for parameters that answer a file of cases better, and say what they are worth on cases held out.
 
     Each case is retrieved once; what is tried after that needs no index. A setting is recommended only if its gain on
-    held-out cases is above the noise. Exit code 0, recommended or not; 2: an error; 130: interrupted, with the best so
-    far printed.
+    held-out cases over the current one, which query uses now, is above the noise. Where recall, hit or document_recall
+    is maximised without any limit, answers may get no longer than now, on average (chars ≤ N in the report). Cases that
+    expect nothing count in silent and passed alone: --at-least silent=1 keeps them so. Exit code 0, recommended or not;
+    2: an error; 130: interrupted, with the best so far printed.
     """
     from rse_cli.cli.tuning_run import TuneFlags, run_tune
 

@@ -1,17 +1,17 @@
-"""What a tuning found, as text or JSON: figures, parameters, the verdict, and the front of two metrics."""
+"""What a tuning for one metric found, as text or JSON: figures, parameters and the verdict."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
-from rse_cli.core.gates import Gate
+from rse_cli.core.gates import COUNTS, SILENT, Gate
 from rse_cli.core.tuning_log import Log, Trial
 from rse_cli.pipeline.tune import Tuned
-from rse_cli.pipeline.tuning_front import Front, FrontPoint
 from rse_cli.pipeline.tuning_verdict import Estimate, Figure
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ FOUND_IN_HEADINGS = (
     "here as a gain on such questions, and check it on a few that were really asked."
 )
 
-AS_NUMBERS = ("chars", "spans")
-"""Metrics that are no shares."""
-
 
 def report_tuned(found: Tuned, tuning: Tuning, written: str | None, *, as_json: bool) -> None:
     """Print the result of a search for one metric."""
@@ -35,7 +32,8 @@ def report_tuned(found: Tuned, tuning: Tuning, written: str | None, *, as_json: 
         return
     lines = [
         f"{found.n_cases:,} cases, {_describe_folds(found)}; {found.n_trials:,} settings tried",
-        f"maximise {found.objective.maximise}{_describe_limits(found.objective.limits)}",
+        _describe_goal(found, tuning),
+        *_list_methods(found.given, tuning),
         "means over cases [95 % interval], shares in percent:",
         "",
         *_render_figures(found.figures),
@@ -53,6 +51,7 @@ def report_tuned(found: Tuned, tuning: Tuning, written: str | None, *, as_json: 
     else:
         lines.append(f"Recommended: its held-out gain in {found.objective.maximise} is above the noise.")
         lines.append(f"Written to {written}." if written else "Give --write to put it into rse.toml.")
+        lines += _mention_silence(found)
     if tuning.generated:
         lines += ["", FOUND_IN_HEADINGS]
     write_result("\n".join(lines) + "\n")
@@ -61,6 +60,31 @@ def report_tuned(found: Tuned, tuning: Tuning, written: str | None, *, as_json: 
 def _describe_folds(found: Tuned) -> str:
     held = "documents" if found.by_document else "cases"
     return f"{found.n_folds} parts held out in turn, split by {held}"
+
+
+def _list_methods(given: Trial, tuning: Tuning) -> list[str]:
+    """Return a line where methods other than the current one are tried."""
+    if list(tuning.methods) == [given.method]:
+        return []
+    return [f"methods tried: {', '.join(tuning.methods)}; current: {given.method}"]
+
+
+def _describe_goal(found: Tuned, tuning: Tuning) -> str:
+    """Return what is maximised with its limits, and where a limit comes from that nobody gave."""
+    origin = "" if found.objective.limits == tuning.goals.limits else " (as now, for want of a limit)"
+    return f"maximise {found.objective.maximise}{_describe_limits(found.objective.limits)}{origin}"
+
+
+def _mention_silence(found: Tuned) -> list[str]:
+    """Return a line where cases that expect nothing begin to find something, unless a limit speaks of them."""
+    [silent] = [one for one in found.figures if one.metric == SILENT] or [None]
+    if silent is None or SILENT in found.objective.metrics or silent.gain.mean >= 0:
+        return []
+    now, held_out = (format_mean(SILENT, one.mean) for one in (silent.current, silent.held_out))
+    return [
+        f"Mind: of the cases that expect nothing, {held_out} % find nothing, held out; now it is {now} %. "
+        f"--at-least silent={math.floor(1_000 * silent.current.mean) / 1_000:g} makes that a limit."
+    ]
 
 
 def _describe_limits(limits: Sequence[Gate]) -> str:
@@ -91,16 +115,16 @@ def _render_figures(figures: Sequence[Figure]) -> list[str]:
 
 
 def _format_estimate(metric: str, one: Estimate, *, signed: bool = False) -> str:
-    mean, low, high = (_format(metric, value, signed=signed) for value in (one.mean, one.low, one.high))
+    mean, low, high = (format_mean(metric, value, signed=signed) for value in (one.mean, one.low, one.high))
     return f"{mean} [{low}, {high}]"
 
 
-def _format(metric: str, value: float, *, signed: bool = False) -> str:
+def format_mean(metric: str, value: float, *, signed: bool = False) -> str:
     """Return a share in percent, a count as it is."""
-    sign = "+" if signed else ""
+    sign = "+z" if signed else "z"
     if metric == "chars":
         return f"{value:{sign},.0f}"
-    return f"{value:{sign}.2f}" if metric in AS_NUMBERS else f"{100 * value:{sign}.1f}"
+    return f"{value:{sign}.2f}" if metric in COUNTS else f"{100 * value:{sign}.1f}"
 
 
 def _render_params(found: Tuned) -> list[str]:
@@ -111,11 +135,13 @@ def _render_params(found: Tuned) -> list[str]:
     changes = [one for one in changes if one[1] != one[2]]
     width = max((len(name) for name, _, _ in changes), default=0)
     for name, old, new in changes:
-        lines.append(f"{name:<{width}}  " + (f"{_show(old)} → {_show(new)}" if old is not None else _show(new)))
+        change = show_parameter(new) if old is None else f"{show_parameter(old)} → {show_parameter(new)}"
+        lines.append(f"{name:<{width}}  {change}")
     return lines
 
 
-def _show(value: object) -> str:
+def show_parameter(value: object) -> str:
+    """Return the value of a parameter, numbers with six digits."""
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -123,17 +149,21 @@ def _describe_tuned(found: Tuned, tuning: Tuning, written: str | None) -> dict[s
     return {
         "schema_version": SCHEMA_VERSION,
         "maximise": [found.objective.maximise],
-        "limits": [{"bound": one.bound, "metric": one.metric, "limit": one.limit} for one in found.objective.limits],
+        "limits": [
+            {"bound": one.bound, "metric": one.metric, "limit": one.limit, "given": one in tuning.goals.limits}
+            for one in found.objective.limits
+        ],
+        "methods": list(tuning.methods),
         "cases": found.n_cases,
         "generated": tuning.generated,
         "trials": found.n_trials,
         "seed": tuning.asked.seed,
         "folds": found.n_folds,
         "by_document": found.by_document,
-        "given": _describe_trial(found.given),
-        "current": _describe_trial(found.current),
-        "best": _describe_trial(found.best),
-        "by_fold": [_describe_trial(one) for one in found.by_fold],
+        "given": describe_trial(found.given),
+        "current": describe_trial(found.current),
+        "best": describe_trial(found.best),
+        "by_fold": [describe_trial(one) for one in found.by_fold],
         "figures": {figure.metric: _describe_figure(figure) for figure in found.figures},
         "recommended": not found.refused,
         "reason": found.refused or None,
@@ -141,7 +171,8 @@ def _describe_tuned(found: Tuned, tuning: Tuning, written: str | None) -> dict[s
     }
 
 
-def _describe_trial(trial: Trial) -> dict[str, Any]:
+def describe_trial(trial: Trial) -> dict[str, Any]:
+    """Return a method with its parameters for the JSON document."""
     return {"method": trial.method, "params": trial.params.to_dict()}
 
 
@@ -186,97 +217,12 @@ def report_interrupted(log: Log, *, as_json: bool) -> None:
             "interrupted": True,
             "maximise": [objective.maximise],
             "trials": len(log.trials),
-            "best": _describe_trial(trial),
+            "best": describe_trial(trial),
             "means": means,
         }
         write_bytes(dump_json(document))
         return
-    figures = ", ".join(f"{name} {_format(name, value)}" for name, value in means.items())
+    figures = ", ".join(f"{name} {format_mean(name, value)}" for name, value in means.items())
     lines = [f"Interrupted after {len(log.trials):,} settings. Best so far, not held out: {figures}"]
-    lines += [f"{name} = {_show(value)}" for name, value in trial.params.to_dict().items()]
+    lines += [f"{name} = {show_parameter(value)}" for name, value in trial.params.to_dict().items()]
     write_result("\n".join([*lines, "Nothing was written."]) + "\n")
-
-
-def report_front(front: Front, tuning: Tuning, *, as_json: bool) -> None:
-    """Print the Pareto front of two metrics, as a table and a plot."""
-    names = [goal.metric for goal in front.goals]
-    if as_json:
-        document = {
-            "schema_version": SCHEMA_VERSION,
-            "maximise": [goal.metric for goal in front.goals if goal.bound == "min"],
-            "minimise": [goal.metric for goal in front.goals if goal.bound == "max"],
-            "cases": front.n_cases,
-            "held_out": front.n_held_out,
-            "generated": tuning.generated,
-            "trials": front.n_trials,
-            "seed": tuning.asked.seed,
-            "by_document": front.by_document,
-            "current": _describe_point(front.current, names),
-            "front": [_describe_point(one, names) for one in front.points],
-        }
-        write_bytes(dump_json(document))
-        return
-    from rse_cli.cli.scatter import choose_marks, draw_front
-
-    by = "documents" if front.by_document else "cases"
-    lines = [
-        f"{front.n_cases - front.n_held_out:,} cases to choose by, {front.n_held_out:,} held out, split by {by}; "
-        f"{front.n_trials:,} settings tried",
-        "means over cases, shares in percent:",
-        "",
-        *_render_front(front, names),
-        "",
-        *draw_front([one.training for one in front.points], front.current.training, names, choose_marks()),
-        "",
-        "Choose a point by a limit: "
-        f"rse tune --maximise {names[0]} --at-{'most' if front.goals[1].bound == 'max' else 'least'} {names[1]}=…",
-    ]
-    if tuning.generated:
-        lines += ["", FOUND_IN_HEADINGS]
-    write_result("\n".join(lines) + "\n")
-
-
-def _describe_point(point: FrontPoint, names: Sequence[str]) -> dict[str, Any]:
-    return _describe_trial(point.trial) | {
-        "training": dict(zip(names, point.training, strict=True)),
-        "held_out": dict(zip(names, point.held_out, strict=True)),
-    }
-
-
-SHOWN_POINTS = 12
-"""Rows of the table; a longer front is thinned evenly."""
-
-
-def _render_front(front: Front, names: Sequence[str]) -> list[str]:
-    points = list(front.points)
-    if len(points) > SHOWN_POINTS:
-        points = [points[round(at * (len(points) - 1) / (SHOWN_POINTS - 1))] for at in range(SHOWN_POINTS)]
-    head = ("", *(f"{name}, {where}" for where in ("chosen by", "held out") for name in names))
-    rows = [
-        (
-            label,
-            *(
-                _format(name, value)
-                for pair in (one.training, one.held_out)
-                for name, value in zip(names, pair, strict=True)
-            ),
-        )
-        for label, one in [*((str(at), one) for at, one in enumerate(points, start=1)), ("current", front.current)]
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    table = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
-    tried = [one.trial.params.to_dict() for one in (*points, front.current)]
-    details = [
-        " ".join(
-            [
-                f"{at}: {one.trial.method}",
-                *(
-                    f"{name}={_show(value)}"
-                    for name, value in one.trial.params.to_dict().items()
-                    if any(other.get(name) != value for other in tried)
-                ),
-            ]
-        )
-        for at, one in enumerate(points, start=1)
-    ]
-    return [*table, "", *details]

@@ -14,7 +14,7 @@ from rse_cli.cli.case_progress import watch_cases
 from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.limits import check_limits
 from rse_cli.cli.output import make_visible_line, say
-from rse_cli.cli.requesting import Plan, Refining, plan_requests
+from rse_cli.cli.requesting import Plan, Refining, collect_overrides, plan_requests
 from rse_cli.cli.tuning_goals import Goals, read_goals
 from rse_cli.cli.tuning_progress import watch_search
 from rse_cli.cli.wiring import Index, open_index, read_settings
@@ -100,15 +100,16 @@ def run_tune(flags: TuneFlags) -> int:
         If it can't be carried out; nothing is printed on stdout then.
     """
     gc.enable()
-    from rse_cli.cli.tuning_report import report_front, report_interrupted, report_tuned
+    from rse_cli.cli.tuning_front_report import report_front
+    from rse_cli.cli.tuning_report import report_interrupted, report_tuned
 
     goals = read_goals(flags.maximise, flags.minimise, flags.at_most, flags.at_least)
     _check_flags(flags, goals)
     index = open_index(flags.store)
-    settings = read_settings(index.root, {**flags.settings, "method": _choose_current(flags, index)})
+    settings = read_settings(index.root, flags.settings)
     plan = plan_requests(settings, Refining())
     methods = _choose_methods(flags, settings, plan)
-    _check_settings(flags, goals, index, plan)
+    _check_settings(flags, goals, index, plan, methods)
     snapshot = index.store.snapshot()
     cases, faults = _read_cases(flags, snapshot)
     if faults:
@@ -164,27 +165,31 @@ def _check_flags(flags: TuneFlags, goals: Goals) -> None:
         raise UsageError("; ".join(faults))
 
 
-def _choose_current(flags: TuneFlags, index: Index) -> str | None:
-    """Return the method whose setting is the current one, None for that of the settings."""
-    if not flags.methods:
-        return None
-    configured = str(read_settings(index.root, {}).query["method"])
-    return configured if configured in flags.methods else flags.methods[0]
-
-
 def _choose_methods(flags: TuneFlags, settings: Settings, plan: Plan) -> dict[str, MethodParams]:
     """Return the methods to try with the parameters that they have now."""
-    methods: dict[str, MethodParams] = {plan.method: plan.params}
-    for name in flags.methods:
-        if name not in methods:
-            methods[name] = choose_method_params(name, None, settings.methods[name])
-    if "hierarchical" in methods:
+    names = flags.methods or (plan.method,)
+    if "hierarchical" in names:
         raise UsageError("there is nothing to tune in the method hierarchical: it weighs as rse does by default")
-    return methods
+    if plan.method == "hierarchical":
+        raise UsageError(
+            "the current method is hierarchical, with which nothing can be compared here: set another in rse.toml, or "
+            "by RSE_METHOD"
+        )
+    return {
+        name: plan.params
+        if name == plan.method
+        else choose_method_params(name, None, collect_overrides(settings, name))
+        for name in names
+    }
 
 
-def _check_settings(flags: TuneFlags, goals: Goals, index: Index, plan: Plan) -> None:
+def _check_settings(
+    flags: TuneFlags, goals: Goals, index: Index, plan: Plan, methods: Mapping[str, MethodParams]
+) -> None:
     """Refuse what flags and settings together make pointless, and a file that can't be written in the end."""
+    others = [name for name in methods if name != "rse"]
+    if plan.settings.query["fill"] and others:
+        raise UsageError(f"--fill goes with the method rse, not with {others[0]}")
     if plan.settings.query["fill"] and any(one.metric == "chars" for one in (*goals.metrics, *goals.limits)):
         raise UsageError("with --fill every answer has --max-chars characters: leave chars out")
     if flags.write:
@@ -234,7 +239,8 @@ def _prepare(
     queries = encode_expected(cases, index)
     snapshot = index.store.snapshot()
     request = plan.make_request((), read_filters(plan.settings).choose_paths(snapshot))
-    builder = CacheBuilder(snapshot, request, methods, plan.settings.query["max_chars"])
+    measured = {plan.method: plan.params, **methods}
+    builder = CacheBuilder(snapshot, request, measured, plan.settings.query["max_chars"])
     with watch_cases(len(cases)) as advance:
         cache = builder.build(cases, queries, advance)
     asked = Asked(

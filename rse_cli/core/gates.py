@@ -142,7 +142,7 @@ def judge_means(gates: Sequence[Gate], means: Mapping[str, float]) -> list[Verdi
 def judge_each(gates: Sequence[Gate], measures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
     """Return the verdict of each gate on every case that has its metric.
 
-    A case that expects nothing has to find nothing, whatever the gates: it has no other metric.
+    A case that expects nothing has no metric but `SILENT` and `PASSED`: other gates say nothing of it.
 
     Parameters
     ----------
@@ -156,11 +156,8 @@ def judge_each(gates: Sequence[Gate], measures: Mapping[str, Mapping[str, float]
     >>> judge_each([Gate("min", "recall", 0.5)], {"a": {"recall": 0.4}, "b": {"recall": 1.0}})[0].failures
     ('a',)
     """
-    silent = Gate("min", SILENT, 1.0)
-    covered = any(gate.metric in (SILENT, PASSED) for gate in gates)
-    extra = [silent] if not covered and any(SILENT in one for one in measures.values()) else []
     verdicts = []
-    for gate in (*gates, *extra):
+    for gate in gates:
         values = {name: one[gate.metric] for name, one in measures.items() if gate.metric in one}
         if values:
             failures = tuple(name for name, value in values.items() if not gate.admits(value))

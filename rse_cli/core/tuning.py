@@ -221,7 +221,7 @@ def search_best(
     spaces : sequence of SearchSpace
         One per method.
     current : int
-        The current setting.
+        The current setting, of one of the spaces or of another method.
     objective : Objective
         What is maximised.
     plan : Plan
@@ -234,14 +234,16 @@ def search_best(
     n_searches = plan.n_folds + 1
     budget = max(plan.trials - len(explored) + 1, 0) // n_searches
     by_space = {space.method: space for space in spaces}
+    # The current setting may be of a method that isn't tried.
+    inside = [one for one in explored if log.trials[one].method in by_space]
     bests = []
     for number, cases in enumerate([everything, *(plan.folds != fold for fold in range(plan.n_folds))]):
         # Choices alone can't be refined, however good they are.
-        starts = [one for one in explored if not by_space[log.trials[one].method].is_grid] or explored
+        starts = [one for one in inside if not by_space[log.trials[one].method].is_grid] or inside
         space = by_space[log.trials[log.find_best(starts, objective, cases)].method]
         tried = refine_best(log, space, explored, objective, cases, budget, plan.seed + 1_000 * (number + 1))
         known = [*explored, *tried]
-        chosen = by_space[log.trials[log.find_best(known, objective, cases)].method]
+        chosen = by_space.get(log.trials[log.find_best(known, objective, cases)].method, space)
         settled, best = settle(log, chosen, explored, known, objective, cases), log.find_best(known, objective, cases)
         before, after, most = log.score([current, settled, best], objective, cases).tolist()
         bests.append(settled if after - before >= KEPT * (most - before) else best)
@@ -278,7 +280,7 @@ def search_front(
     for number, level in enumerate(LEVELS):
         gate = Gate(goals[1].bound, goals[1].metric, float(np.quantile(seconds, level)))
         objective = Objective(goals[0].metric, (*limits, gate))
-        start = log.find_best(known, objective, cases)
+        start = log.find_best([one for one in known if log.trials[one].method in by_space], objective, cases)
         space = by_space[log.trials[start].method]
         known += refine_best(log, space, known, objective, cases, budget, plan.seed + 1_000 * (number + 1))
     return known

@@ -55,7 +55,7 @@ class Tuned:
     Parameters
     ----------
     objective : Objective
-        What was maximised, with the limits that were added.
+        What was maximised, with the limit on length if none was asked for.
     given, current, best : Trial
         The setting as it is; the same made to keep to the limits; the tuned one.
     by_fold : tuple of Trial
@@ -117,7 +117,7 @@ def tune_cases(
     methods : mapping of str to MethodParams
         The methods to try with their current parameters.
     given : Trial
-        The setting as it is.
+        The setting as it is, of one of these methods or of another.
     asked : Asked
         What is wanted.
     log : Log
@@ -129,8 +129,7 @@ def tune_cases(
     everything = np.ones(len(cache.targets), np.bool_)
     [number] = log.add([given])
     # With `fill` the length is given.
-    wanted = asked.objective if asked.fill else keep_length(log, number, asked.objective)
-    objective = guard_silence(log, number, wanted)
+    objective = asked.objective if asked.fill else keep_length(log, number, asked.objective)
     log.objective = objective
     current = raise_penalty(log, number, objective, everything)
     spaces = make_spaces(cache, methods, asked.fill)
@@ -166,17 +165,6 @@ def keep_length(log: Log, given: int, objective: Objective) -> Objective:
     if objective.limits or objective.maximise not in LENGTHY or length == 0:
         return objective
     return Objective(objective.maximise, (Gate("max", "chars", length),))
-
-
-def guard_silence(log: Log, given: int, objective: Objective) -> Objective:
-    """Add the limit that no case which expects nothing may begin to find something, unless one is asked for.
-
-    Otherwise recall would be bought with answers where there are none.
-    """
-    if SILENT not in log.metrics or SILENT in objective.metrics:
-        return objective
-    level = float(np.nanmean(log.values[SILENT][given]))
-    return Objective(objective.maximise, (*objective.limits, Gate("min", SILENT, level)))
 
 
 def _answer_found(log: Log, found: Found, folds: NDArray[np.int64], exact: Evaluate) -> tuple[Floats, Floats, Floats]:

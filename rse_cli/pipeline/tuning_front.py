@@ -16,7 +16,7 @@ from rse_cli.core.tuning import Plan, search_front
 from rse_cli.core.tuning_log import Log, Trial
 from rse_cli.core.tuning_objective import Objective, find_front
 from rse_cli.pipeline.evidence_cache import Cache
-from rse_cli.pipeline.tune import Asked, guard_silence, make_spaces
+from rse_cli.pipeline.tune import Asked, make_spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def trace_front(
     folds, by_document = split_folds(cache.targets, 2, asked.seed)
     chosen_by = folds == 0
     [current] = log.add([given])
-    limits = guard_silence(log, current, asked.objective).limits
+    limits = asked.objective.limits
     log.objective = objective = Objective(goals[0].metric, limits)
     plan = Plan(asked.trials, asked.seed, folds)
     numbers = search_front(log, make_spaces(cache, methods, asked.fill), current, goals, limits, plan, chosen_by)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rse_cli.core.bootstrap import bootstrap_mean
 from rse_cli.core.cached_cases import Target
-from rse_cli.core.gates import SILENT
+from rse_cli.core.gates import SILENT, format_value
 from rse_cli.core.lexical import Floats
 from rse_cli.core.tuning_objective import SLACK, Objective, measure_outcomes
 
@@ -90,9 +90,9 @@ def judge_gain(objective: Objective, figures: Sequence[Figure], *, unchanged: bo
         slack = abs(gate.limit) * SLACK + 1e-9
         value = figure.held_out.mean
         if (value > gate.limit + slack) if gate.bound == "max" else (value < gate.limit - slack):
-            return (
-                f"held out it misses {gate.metric} {'≤' if gate.bound == 'max' else '≥'} {gate.limit:g}: {value:,.4g}"
-            )
+            sign = "≤" if gate.bound == "max" else "≥"
+            shown = format_value(value, gate.limit)
+            return f"held out it misses {gate.metric} {sign} {gate.limit:,.6g}: {shown}"
     gain = by_name[objective.maximise].gain
     if gain.low <= 0:
         return f"its held-out gain in {objective.maximise} is within the noise"
