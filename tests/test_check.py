@@ -628,7 +628,10 @@ def test_the_step_summary_is_added_to_and_holds_no_markup_of_queries(indexed: Pa
 
 def test_init_writes_cases_that_can_be_checked_and_never_over_a_file(indexed: Path, rse: Run) -> None:
     done = rse("check", "--init", cwd=indexed)
-    assert (done.code, done.text) == (0, "cases.yaml: 3 cases about 1 documents\n")
+    assert (done.code, done.text) == (
+        0,
+        "cases.yaml: 3 cases about 1 document, all found by rse/balanced (recall 1.00 · precision 0.73 · chars 194)\n",
+    )
     assert done.stderr == "rse: keep it out of the index, where it would match its own queries: name it in .rseignore\n"
     written = (indexed / "cases.yaml").read_text(encoding="utf-8")
     assert written.split("\n\n", 1)[1].startswith(
@@ -651,7 +654,9 @@ def test_init_writes_cases_that_can_be_checked_and_never_over_a_file(indexed: Pa
 
 def test_init_writes_json_lines_under_such_a_name(indexed: Path, rse: Run) -> None:
     done = rse("check", "--init", "first.jsonl", "--json", cwd=indexed)
-    assert done.json == {"schema_version": 1, "file": "first.jsonl", "cases": 3, "documents": 1}
+    document = done.json
+    assert document.pop("means")["passed"] == 1.0
+    assert document == {"schema_version": 1, "file": "first.jsonl", "cases": 3, "documents": 1, "not_found": []}
     lines = (indexed / "first.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[1]) == {
         "id": "pump-storage",
@@ -659,6 +664,56 @@ def test_init_writes_json_lines_under_such_a_name(indexed: Path, rse: Run) -> No
         "expect": [{"path": "docs/pump.md", "lines": [7, 9]}],
         "generated": True,
     }
+
+
+RIGGING = "# The boat\n\n## Rigging\n\nThe mast is held by three wires. Tighten them once a year, never in the cold.\n"
+
+
+def test_a_file_from_init_passes_and_what_is_not_found_is_told_and_kept_as_comments(indexed: Path, rse: Run) -> None:
+    (indexed / "docs" / "boat.md").write_text(RIGGING, encoding="utf-8")
+    assert rse("ingest", cwd=indexed).code == 0
+    (indexed / "rse.toml").write_text('[query]\npath = "docs/pump.md"\n', encoding="utf-8")
+    done = rse("check", "--init", cwd=indexed)
+    assert (done.code, done.text.split(" (")[0]) == (
+        0,
+        "cases.yaml: 3 cases about 1 document, all found by rse/balanced",
+    )
+    assert done.stderr.splitlines()[1:] == [
+        "rse: 1 heading doesn't find its section by rse/balanced; the file holds it as comments:",
+        "  docs/boat.md:3-5: Rigging",
+    ]
+    assert rse("check", "cases.yaml", cwd=indexed).code == 0
+    written = (indexed / "cases.yaml").read_text(encoding="utf-8")
+    commented = (
+        "\n\n"
+        "# Not found by rse/balanced when this file was made: reword each as it would be asked, see why by `rse inspect`,\n"
+        "# or have the document say what its heading promises; then take its `# ` away.\n"
+        "#\n"
+        '# - id: "boat-rigging"\n'
+        '#   query: "Rigging"\n'
+        "#   expect:\n"
+        '#     - path: "docs/boat.md"\n'
+        "#       lines: [3, 5]\n"
+        "#   generated: true\n"
+    )
+    assert written.endswith(commented)
+    (indexed / "cases.yaml").write_text(
+        written.replace("\n# - id", "\n- id").replace("\n#   ", "\n  "), encoding="utf-8"
+    )
+    assert "found 3 of 4" in rse("check", "cases.yaml", cwd=indexed).text
+
+    listed = rse("check", "--init", "first.jsonl", "--json", cwd=indexed)
+    assert listed.json["not_found"] == [
+        {"query": "Rigging", "expect": [{"path": "docs/boat.md", "lines": [3, 5]}]},
+    ]
+    assert "and nothing was written of it:" in listed.stderr
+
+
+def test_init_that_finds_nothing_writes_nothing(indexed: Path, rse: Run) -> None:
+    done = rse("check", "--init", "--min-confidence", "1", cwd=indexed)
+    assert (done.code, done.stdout) == (1, b"")
+    assert done.stderr.startswith("rse: 3 headings don't find their sections by rse/balanced, and nothing was written")
+    assert not (indexed / "cases.yaml").exists()
 
 
 def test_init_without_a_heading_writes_nothing(tmp_path: Path, rse: Run) -> None:

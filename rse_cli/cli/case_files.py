@@ -1,4 +1,4 @@
-"""Files of cases on the command line: read, doubted and encoded before anything is asked."""
+"""Files of cases on the command line: read, doubted and encoded before anything is asked, then asked."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rse_cli.adapters.cases import scan_cases
+from rse_cli.adapters.encoders.pool import count_jobs
+from rse_cli.cli.case_progress import watch_cases
+from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.output import make_visible_line, name_count, say
+from rse_cli.cli.requesting import Plan
 from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder
 from rse_cli.core.cases import CaseFault, ResolvedCase
-from rse_cli.pipeline.check import encode_cases
+from rse_cli.pipeline.check import CaseResult, check_cases, encode_cases
 from rse_cli.pipeline.expectations import find_expected
 from rse_cli.pipeline.retrieval import Query
 from rse_cli.ports import Snapshot
@@ -46,3 +50,17 @@ def encode_expected(cases: Sequence[ResolvedCase], index: Index) -> list[tuple[Q
     """Encode all queries first, so that the model's memory is given back before the index is searched."""
     encoder = load_index_encoder(index, for_query=True)
     return encode_cases([one.case for one in cases], encoder, is_english_only(index.manifest), count_threads(index))
+
+
+def ask_cases(cases: Sequence[ResolvedCase], index: Index, snapshot: Snapshot, plan: Plan) -> list[CaseResult]:
+    """Return what each case finds, with a bar on stderr where that is a terminal."""
+    queries = encode_expected(cases, index)
+    paths = read_filters(plan.settings).choose_paths(snapshot)
+    results = []
+    with watch_cases(len(cases)) as advance:
+        for result in check_cases(
+            snapshot, cases, queries, lambda asked: plan.make_request(asked, paths), count_jobs()
+        ):
+            results.append(result)
+            advance()
+    return results

@@ -59,7 +59,7 @@ def check(
         bool, typer.Option("--github", help="Annotate the cases that fail, and write a step summary.")
     ] = False,
     init: Annotated[
-        bool, typer.Option("--init", help="Write a first file of cases from the headings of the index (cases.yaml).")
+        bool, typer.Option("--init", help="Write a first file of cases (cases.yaml): headings that find their section.")
     ] = False,
     timings: Timings = False,  # noqa: ARG001
 ) -> int:

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rse_cli.adapters.encoders.pool import count_jobs
-from rse_cli.cli.case_files import encode_expected, mention_doubts, read_expected, say_faults
-from rse_cli.cli.case_progress import watch_cases
+from rse_cli.cli.case_files import ask_cases, mention_doubts, read_expected, say_faults
 from rse_cli.cli.checked import Checked, describe_check_json
-from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.limits import check_limits, make_gates, parse_drops
 from rse_cli.cli.output import dump_json, say, write_bytes, write_result
 from rse_cli.cli.requesting import Plan, Refining, plan_requests
@@ -21,7 +18,7 @@ from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_drops, match_cases
 from rse_cli.core.gates import Gate, average_measures, collect_failures, judge_each, judge_means
 from rse_cli.errors import RseError, UsageError
-from rse_cli.pipeline.check import CaseResult, check_cases
+from rse_cli.pipeline.check import CaseResult
 from rse_cli.timings import stage
 
 
@@ -83,15 +80,7 @@ def run_check(flags: CheckFlags) -> int:
     before = _read_baseline(flags, cases)
     check_limits(gates, drops, cases)
     mention_doubts(index, snapshot, flags.cases)
-    queries = encode_expected(cases, index)
-    paths = read_filters(settings).choose_paths(snapshot)
-    with watch_cases(len(cases)) as advance:
-        results = []
-        for result in check_cases(
-            snapshot, cases, queries, lambda asked: plan.make_request(asked, paths), count_jobs()
-        ):
-            results.append(result)
-            advance()
+    results = ask_cases(cases, index, snapshot, plan)
     checked = judge(flags, plan, index.manifest.model.name, tuple(results), gates, drops, before)
     report(checked, flags)
     return 0 if checked.passed else 1
@@ -186,7 +175,10 @@ def report(checked: Checked, flags: CheckFlags) -> None:
 
 
 def run_init(flags: CheckFlags) -> int:
-    """Write a first file of cases and return the exit code: 1 if the index has no heading to ask for."""
+    """Write a first file of cases and return the exit code: 1 if no heading of the index finds its section."""
     from rse_cli.cli.generating import write_generated_cases
 
-    return write_generated_cases(open_index(flags.store), Path(flags.cases or "cases.yaml"), as_json=flags.as_json)
+    gc.enable()
+    index = open_index(flags.store)
+    plan = plan_requests(read_settings(index.root, flags.settings), Refining(rerank=flags.rerank))
+    return write_generated_cases(index, plan, Path(flags.cases or "cases.yaml"), as_json=flags.as_json)
