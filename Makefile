@@ -14,6 +14,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' -c constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e .
+	$(BIN)/python -m compileall -q rse_cli  # as pip does where it installs a copy
 	touch $@
 
 install: $(VENV)/installed  ## Make .venv with rse and all that tests need

@@ -25,6 +25,7 @@ from benchmarks.processes import (
     BenchmarkError,
     Run,
     describe_machine,
+    find_model_folder,
     find_rse,
     make_environ,
     own_peak,
@@ -94,11 +95,7 @@ def make_store(folder: Path, sentences: Sequence[str], environ: Mapping[str, str
 
 def make_commands(store: Path) -> dict[str, Callable[[str], list[str]]]:
     """Return by name what makes a command line of a question."""
-    find = (
-        "from rse_cli.adapters.encoders.model_files import DEFAULT_MODEL, find_model; print(find_model(DEFAULT_MODEL))"
-    )
-    model = run_checked([sys.executable, "-c", find], HERE.parent, os.environ).stdout.decode().strip()
-    rse, place = find_rse(), str(store)
+    rse, place, model = find_rse(), str(store), find_model_folder()
     return {
         "rse query --json": lambda question: [rse, "query", "--store", place, "--json", question],
         "sentence-transformers + lancedb": lambda question: [
@@ -108,7 +105,12 @@ def make_commands(store: Path) -> dict[str, Callable[[str], list[str]]]:
             model,
             question,
         ],
-        "floor: imports and one flat search": lambda _: [sys.executable, str(HERE / "floor_query.py"), place],
+        "floor: imports, tokens, one flat search": lambda _: [
+            sys.executable,
+            str(HERE / "floor_query.py"),
+            place,
+            model,
+        ],
         "rse --help": lambda _: [rse, "--help"],
     }
 

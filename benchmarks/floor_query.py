@@ -1,7 +1,8 @@
-"""The least that any such program in Python must do: ``floor_query.py STORE``.
+"""The least that any such program in Python must do: ``floor_query.py STORE MODEL``.
 
-It imports typer, numpy, tokenizers and lance, opens the table and runs one flat search with a fixed vector. It encodes
-nothing and scores nothing. It ends, as `rse` does, without the shutdown of the interpreter.
+It imports typer, numpy, tokenizers and lance, turns a question into tokens with the tokenizer of the model in the
+folder MODEL, opens the table and runs one flat search with a fixed vector. It reads no weights, encodes nothing, looks
+up no words and scores nothing. It ends, as `rse` does, without the shutdown of the interpreter.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import lance
     import numpy as np
-    import tokenizers  # noqa: F401 - its import is part of the floor
-    import typer  # noqa: F401 - likewise
+    import typer  # noqa: F401 - its import is part of the floor
+    from tokenizers import Tokenizer
+
+    Tokenizer.from_file(f"{sys.argv[2]}/tokenizer.json").encode("Which model is asked?")
 
     dataset = lance.dataset(f"{sys.argv[1]}/chunks.lance")
     dimension = dataset.schema.field("vector").type.list_size

@@ -144,6 +144,12 @@ def find_rse() -> str:
     return str(script)
 
 
+def find_model_folder() -> str:
+    """Return the folder of the default model."""
+    find = "from rse_cli.adapters.encoders import model_files as m; print(m.find_model(m.DEFAULT_MODEL))"
+    return run_checked([sys.executable, "-c", find], Path(__file__).parent, os.environ).stdout.decode().strip()
+
+
 def make_environ(settings_home: Path) -> dict[str, str]:
     """Return the environment without what would change results: the user's settings and ``RSE_*`` variables."""
     environ = {key: value for key, value in os.environ.items() if not key.startswith("RSE_")}

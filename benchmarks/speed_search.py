@@ -7,7 +7,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from benchmarks.processes import BenchmarkError, find_rse, make_environ, run_checked
+from benchmarks.processes import BenchmarkError, find_model_folder, find_rse, make_environ, run_checked
 from benchmarks.pseudo_text import make_question, read_sentences
 from benchmarks.rounds import describe_runs, median_cpu, median_wall, run_in_turn
 from benchmarks.tables import mark_most
@@ -37,10 +37,10 @@ def measure_store(work: Path, n_chunks: int, most_seconds: float, *, inspect: bo
         read_sentences(HERE.parent / "sample_docs"),
         random.Random(),
     )
-    store = str(folder / "store")
+    store, model = str(folder / "store"), find_model_folder()
     commands = {
         "rse query --json": lambda _: [find_rse(), "query", "--store", store, "--json", make_question(sentences, rng)],
-        "floor": lambda _: [sys.executable, str(HERE / "floor_query.py"), store],
+        "floor": lambda _: [sys.executable, str(HERE / "floor_query.py"), store, model],
     }
     if inspect:
         commands["rse inspect"] = lambda _: [find_rse(), "inspect", "--store", store, make_question(sentences, rng)]

@@ -35,7 +35,9 @@ def _distrust_current_folder() -> None:
         here = {"", os.getcwd()}  # noqa: PTH109
     except FileNotFoundError:
         here = {""}
-    sys.path[:] = [entry for entry in sys.path if entry not in here]
+    # A checkout that this program runs from stays: its workers must find it again.
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    sys.path[:] = [entry for entry in sys.path if entry == own or entry not in here]
 
 
 def _replace_closed_streams() -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rse_cli.adapters import store_columns
 from rse_cli.adapters.lance_searches import rank_matching, rank_nearest
+from rse_cli.core.distinct import find_distinct
 from rse_cli.core.term_columns import Postings, post_terms
 from rse_cli.ports import EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, Vectors
 from rse_cli.timings import stage
@@ -130,7 +131,7 @@ class HeldSnapshot:
 
     def _locate(self, keys: Sequence[int]) -> NDArray[np.int64]:
         """Return the rows of those of `keys` that are chunks, ascending."""
-        wanted = np.unique(np.asarray(keys, np.int64))
+        wanted = find_distinct(np.asarray(keys, np.int64))
         at = np.searchsorted(self._rows.keys, wanted)
         at = at[at < len(self._rows.keys)]
         held: NDArray[np.int64] = at[self._rows.keys[at] == wanted[: len(at)]]

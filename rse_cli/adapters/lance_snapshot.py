@@ -27,6 +27,7 @@ from rse_cli.adapters.lance_searches import (
 from rse_cli.adapters.manifest import Manifest
 from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_folder import TABLE_FOLDER
+from rse_cli.core.distinct import find_distinct
 from rse_cli.errors import DamagedStoreError, StoreError
 from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, Vectors
 from rse_cli.timings import stage
@@ -108,7 +109,7 @@ class LanceSnapshot:
     @stage("fetch")
     def heads(self, documents: Sequence[int]) -> dict[int, FileRecord]:
         """Return head rows by document number; numbers that no file has are left out."""
-        keys = np.unique(np.asarray(documents, np.int64)) << KEY_BITS
+        keys = find_distinct(np.asarray(documents, np.int64)) << KEY_BITS
         return dict(store_columns.read_records(self._select(store_columns.HEAD_COLUMNS, keys)))
 
     @stage("fetch")
@@ -247,7 +248,7 @@ def is_lance_fault(fault: BaseException) -> bool:
 
 def keep_chunk_keys(keys: Sequence[int]) -> Keys:
     """Return the distinct keys of chunks among `keys`, without those of head rows."""
-    distinct = np.unique(np.asarray(keys, np.int64))
+    distinct = find_distinct(np.asarray(keys, np.int64))
     return distinct[is_chunk_key(distinct)]
 
 

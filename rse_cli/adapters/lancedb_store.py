@@ -22,7 +22,6 @@ from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index,
 from rse_cli.adapters.store_folder import TABLE_FOLDER
 from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
 from rse_cli.adapters.store_readers import enter_as_reader, exclude_readers, leave_as_reader
-from rse_cli.adapters.store_seal import seal_table
 from rse_cli.errors import StoreError
 from rse_cli.ports import FileRecord, IndexedFile, Vectors
 from rse_cli.timings import stage
@@ -202,6 +201,8 @@ class LanceStore:
         StoreError
             If the table can't be written.
         """
+        from rse_cli.adapters.store_seal import seal_table
+
         with self.lock():
             if open_dataset(self._folder) is None:
                 return

@@ -9,13 +9,11 @@ from dataclasses import replace
 
 from rse_cli.core.blocks import assign_blocks
 from rse_cli.core.chunking import DEFAULT_CHUNK_CHARS, Span, split_document
+from rse_cli.core.headers import HEADING_CHARS, SEPARATOR, TITLE_CHARS
 from rse_cli.core.lexical import split_terms
 from rse_cli.core.models import Chunk, Document, Heading
 from rse_cli.core.tables import collect_row_terms, find_column_row, find_table_runs, is_table_text
 
-SEPARATOR = " › "
-TITLE_CHARS = 80
-HEADING_CHARS = 60
 HEADING_REACH = 6_000  # a heading further back than three pages says little about a chunk
 # The head of a document names its subject. 2 % of short documents and 600 characters of long ones were equal or
 # better than a flat 600.

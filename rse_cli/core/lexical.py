@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import itertools
 import re
-import threading
 import unicodedata
 from collections.abc import Collection, Sequence
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rse_cli.core.stemming import stem_word
 
 Floats = NDArray[np.float64]
 
@@ -41,15 +41,8 @@ CJK = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # han
     "\u1100-\u11ff\uac00-\ud7af"  # hangul
 )
-_CJK_RUN = re.compile(f"[{CJK}]+")
-_CJK_CHAR = re.compile(f"[{CJK}]")
 _WORD = re.compile(r"[^\W_]+(?:[.,][0-9]+)*")
-_WORD_OR_CJK = re.compile(
-    rf"[{CJK}]+"
-    r"|(?<![^\W_])[0-9]+-[a-zA-Z](?![^\W_])"  # 10-K
-    rf"|(?:(?![{CJK}])[^\W_]|(?<=\w)[\u0300-\u036f])+(?:[.,][0-9]+)*"  # accents that stand apart from their letter
-)
-_QUESTION_WORDS = re.compile(
+_QUESTION_WORDS = (
     "[为為]什[么麼]|什[么麼](?:[时時]候)?|哪一?[年月日天个個些里裡儿兒国國种種位所家座部支项項条條]?|[谁誰]|[几幾]|多少"
     "|怎[么麼]?[样樣]?|如何|[为為]何|何[时時地]|[吗嗎呢的了是]"
 )
@@ -61,16 +54,19 @@ _PERIOD = re.compile(r"(?:fy)?((?:19|20)[0-9]{2})(q[1-4])?")
 _YEAR = re.compile(r"(?:fy)?(?:19|20)[0-9]{2}")
 
 
-_local = threading.local()
+# Classes of that many characters take 5 ms to compile, which a query in English can do without.
+@cache
+def _compile_cjk(quantifier: str) -> re.Pattern[str]:
+    return re.compile(f"[{CJK}]{quantifier}")
 
 
-def _stemmer() -> Any:
-    """Return this thread's stemmer, which keeps the word that it works on in itself."""
-    if not hasattr(_local, "stemmer"):
-        from snowballstemmer import stemmer
-
-        _local.stemmer = stemmer("english")
-    return _local.stemmer
+@cache
+def _compile_words() -> re.Pattern[str]:
+    return re.compile(
+        rf"[{CJK}]+"
+        r"|(?<![^\W_])[0-9]+-[a-zA-Z](?![^\W_])"  # 10-K
+        rf"|(?:(?![{CJK}])[^\W_]|(?<=\w)[\u0300-\u036f])+(?:[.,][0-9]+)*"  # accents that stand apart from their letter
+    )
 
 
 @lru_cache(maxsize=200_000)
@@ -79,7 +75,7 @@ def _expand_word(word: str) -> tuple[str, ...]:
     if word in STOP_WORDS:
         return ()
     if not word[0].isdigit() and word.isalpha():
-        return (str(_stemmer().stemWord(word)),)
+        return (stem_word(word),)
     if _THOUSANDS.fullmatch(word):
         word = word.replace(",", "")
     period = _PERIOD.fullmatch(word)
@@ -118,7 +114,7 @@ def split_terms(text: str) -> list[str]:
         return _split_words(text)
     terms: list[str] = []
     start = 0
-    for run in _CJK_RUN.finditer(text):
+    for run in _compile_cjk("+").finditer(text):
         terms += _split_words(text[start : run.start()])
         characters = run.group()
         terms += characters
@@ -138,7 +134,7 @@ def split_query_terms(text: str) -> list[str]:
     >>> split_query_terms("玩家用什么泡？")
     ['玩', '家', '用', '玩家', '家用', '泡']
     """
-    return split_terms(_QUESTION_WORDS.sub(" ", text))
+    return split_terms(text if text.isascii() else re.sub(_QUESTION_WORDS, " ", text))
 
 
 def _split_words(text: str) -> list[str]:
@@ -153,8 +149,10 @@ def measure_cjk_share(text: str) -> float:
     >>> measure_cjk_share("检索 ab")
     0.5
     """
+    if text.isascii():
+        return 0.0
     letters = sum(character.isalpha() for character in text)
-    return len(_CJK_CHAR.findall(text)) / letters if letters else 0.0
+    return len(_compile_cjk("").findall(text)) / letters if letters else 0.0
 
 
 def find_term_spans(text: str, terms: Collection[str]) -> list[tuple[int, int]]:
@@ -166,9 +164,9 @@ def find_term_spans(text: str, terms: Collection[str]) -> list[tuple[int, int]]:
     [(0, 5), (7, 13), (15, 16)]
     """
     spans: list[tuple[int, int]] = []
-    for match in _WORD_OR_CJK.finditer(text):
+    for match in _compile_words().finditer(text):
         start, word = match.start(), match.group()
-        if _CJK_CHAR.match(word):
+        if _compile_cjk("").match(word):
             spans += [(start + at, start + at + 1) for at, character in enumerate(word) if character in terms]
         elif any(term in terms for term in split_terms(word)):
             spans.append(match.span())

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from rse_cli.core.annotation import SEPARATOR, TITLE_CHARS
 from rse_cli.core.chunking import WRAPPED_LINE_CHARS
+from rse_cli.core.headers import SEPARATOR, TITLE_CHARS
 from rse_cli.core.models import Chunk
 from rse_cli.core.similar_text import fold_spaces
 from rse_cli.core.table_rows import read_column_row

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rse_cli.core.annotation import HEADING_CHARS, SEPARATOR
+from rse_cli.core.headers import HEADING_CHARS, SEPARATOR
 from rse_cli.core.lexical import Floats
 from rse_cli.core.models import Chunk
 

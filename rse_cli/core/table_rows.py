@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rse_cli.core.annotation import HEADING_CHARS, SEPARATOR
+from rse_cli.core.headers import HEADING_CHARS, SEPARATOR
 from rse_cli.core.models import Chunk
 
 _YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")

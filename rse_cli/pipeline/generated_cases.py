@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, groupby
 
-from rse_cli.core.annotation import SEPARATOR
 from rse_cli.core.cases import Case, Expectation
+from rse_cli.core.headers import SEPARATOR
 from rse_cli.core.models import Chunk
 from rse_cli.ports import FileRecord, Snapshot, make_key
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rse_cli.core.distinct import find_distinct, number_distinct
 from rse_cli.core.lexical import count_terms, measure_cjk_share, split_query_terms
 from rse_cli.core.relevance import CJK_QUERY_SHARE, REACH, Candidates, QueryTerms, find_runs, order_query_terms
+from rse_cli.pipeline.beside import start_beside
 from rse_cli.ports import KEY_BITS, Encoder, EvidenceRows, FileRecord, Keys, Snapshot, Statistics, Vectors
 from rse_cli.timings import stage
 
@@ -118,19 +121,23 @@ def retrieve(snapshot: Snapshot, queries: tuple[Query, ...], paths: Sequence[str
         Documents to choose from; None for all. The numbers of BM25 are those of the whole index.
     """
     statistics = snapshot.statistics()
+    hits_wanted = count_hits(statistics.n_chunks)
+    # Words and vectors are searched side by side: 30 ms less of a cold query's 600.
+    nearest = [
+        start_beside(partial(snapshot.nearest, query.vector, hits_wanted, paths))
+        for query in queries
+        if query.vector is not None
+    ]
     distinct = list(dict.fromkeys(term for query in queries for term in query.terms))
     frequencies = dict(zip(distinct, snapshot.document_frequencies(distinct), strict=True))
     words = tuple(order_query_terms(query.terms, frequencies) for query in queries)
-    hits_wanted = count_hits(statistics.n_chunks)
-    hits: list[Keys] = []
-    for query, found in zip(queries, words, strict=True):
-        if query.vector is not None:
-            hits.append(snapshot.nearest(query.vector, hits_wanted, paths)[0])
-        if found.terms:
-            hits.append(snapshot.matching(found.terms, hits_wanted, paths))
+    hits = [snapshot.matching(found.terms, hits_wanted, paths) for found in words if found.terms]
+    hits += [wait()[0] for wait in nearest]
+    documents = find_distinct(np.concatenate(hits) >> KEY_BITS) if hits else np.zeros(0, np.int64)
+    heads = start_beside(partial(snapshot.heads, documents.tolist()))
     rows = snapshot.evidence(_add_neighbours(hits))
+    records = heads()
     numbers = rows.keys >> KEY_BITS
-    records = snapshot.heads(np.unique(numbers).tolist())
     rows = _sort_by_path(rows, numbers, records)
     numbers, ords = rows.keys >> KEY_BITS, (rows.keys & ((1 << KEY_BITS) - 1)) - 1
     starts = find_runs(numbers, ords)[0] if len(ords) else np.zeros(0, np.int64)
@@ -178,7 +185,7 @@ def _add_neighbours(hits: Sequence[Keys]) -> list[int]:
         return []
     around = np.concatenate(hits)[:, None] + np.arange(-REACH, REACH + 1)
     same = (around >> KEY_BITS) == (np.concatenate(hits)[:, None] >> KEY_BITS)
-    keys = np.unique(around[same])
+    keys = find_distinct(around[same])
     return [int(key) for key in keys[(keys & ((1 << KEY_BITS) - 1)) > 0]]
 
 
@@ -206,7 +213,7 @@ def _sort_by_path(rows: EvidenceRows, numbers: Keys, records: dict[int, FileReco
 def _make_candidates(
     rows: EvidenceRows, numbers: Keys, ords: Keys, records: dict[int, FileRecord], terms: Sequence[str]
 ) -> Candidates:
-    distinct, positions = np.unique(numbers, return_inverse=True)
+    distinct, positions = number_distinct(numbers)
     fields = count_terms([" ".join(records[number].field_terms) for number in distinct.tolist()], terms)
     return Candidates(
         documents=numbers,
