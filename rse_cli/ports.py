@@ -327,8 +327,9 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file to index: its path from the root, where it lies, and its stamp."""
+    """A file to index: its path from the root, where it lies, its stamp, and for a link the path that it leads to."""
 
     path: str
     location: Path
     stamp: FileStamp
+    target: str = ""

@@ -228,7 +228,7 @@ def test_a_second_run_reads_nothing_and_commits_nothing(
     files.write("empty.md", "")
     run(files, store, FakeEncoder())
     store.commits.clear()
-    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read"))
+    monkeypatch.setattr(ingest, "read_content", lambda file: pytest.fail(f"{file.path} was read"))
     empty = [record for record in store.snapshot().files() if record.path == "empty.md"]
     assert run(files, store) == Summary(unchanged=["a.md", "empty.md"], textless=empty)
     assert store.commits == []
@@ -368,7 +368,7 @@ def test_a_file_that_no_reader_can_read_is_skipped_with_its_reason_and_tried_aga
     summary = run(files, store, FakeEncoder(), read=fail_reading)
     assert summary == Summary(new=["b.md"], skipped=[("a.md", "encrypted: needs a password")], encoded=1)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read"))
+        patch.setattr(ingest, "read_content", lambda file: pytest.fail(f"{file.path} was read"))
         again = run(files, store, read=fail_reading)
     assert again == Summary(unchanged=["b.md"], skipped=[("a.md", "encrypted: needs a password")])
     files.touch("a.md")
@@ -382,14 +382,14 @@ class Shut:
 
     def __init__(self, patch: pytest.MonkeyPatch, *names: str) -> None:
         self.names = set(names)
-        read_bytes = Path.read_bytes
+        read_content = ingest.read_content
 
-        def read(path: Path) -> bytes:
-            if path.name in self.names:
-                raise PermissionError(13, "Permission denied", str(path))
-            return read_bytes(path)
+        def read(file: FoundFile) -> bytes:
+            if file.location.name in self.names:
+                raise PermissionError(13, "Permission denied", str(file.location))
+            return read_content(file)
 
-        patch.setattr(Path, "read_bytes", read)
+        patch.setattr(ingest, "read_content", read)
 
 
 def test_a_file_that_cannot_be_opened_is_skipped_and_indexed_once_it_can(

@@ -216,7 +216,7 @@ def _take_entry(walk: Walk, folder: _Folder, rules: IgnoreRules, base: str, entr
     if not is_folder:
         if walk.choice.accepts(fits):
             take_file(walk, path)
-            if path in walk.links and _is_ignored(walk, walk.links[path][0]):
+            if path in walk.links and _is_ignored(walk, walk.links[path].target):
                 del walk.links[path]
                 walk.report(entry.path, LINK_TO_IGNORED)
         return None

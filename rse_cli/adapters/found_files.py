@@ -67,7 +67,7 @@ class Walk:
     selection: Selection
     choice: Choice
     files: dict[str, FoundFile] = field(default_factory=dict)
-    links: dict[str, tuple[str, FoundFile]] = field(default_factory=dict)
+    links: dict[str, FoundFile] = field(default_factory=dict)
     oversize: dict[str, int] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -108,11 +108,11 @@ def take_file(walk: Walk, path: str) -> None:
     if info.st_size > walk.selection.max_size:
         walk.oversize[path] = info.st_size
         return
-    found = FoundFile(path, Path(location), FileStamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns))
+    stamp = FileStamp(info.st_size, info.st_mtime_ns, info.st_ctime_ns)
     if is_link:
-        walk.links[path] = (os.path.relpath(target, walk.root), found)
+        walk.links[path] = FoundFile(path, Path(location), stamp, os.path.relpath(target, walk.root))
     else:
-        walk.files[path] = found
+        walk.files[path] = FoundFile(path, Path(location), stamp)
 
 
 def _check_kind(walk: Walk, location: str, target: str, mode: int) -> bool:
@@ -135,10 +135,10 @@ def add_links(walk: Walk) -> None:
     """Add the links whose target was not found itself, one for each target, so that no text is indexed twice."""
     targets = set(walk.files)
     for path in sorted(walk.links):
-        target, found = walk.links[path]
+        target = walk.links[path].target
         if target not in targets:
             targets.add(target)
-            walk.files[path] = found
+            walk.files[path] = walk.links[path]
 
 
 def list_above(path: str) -> list[str]:

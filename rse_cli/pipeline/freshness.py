@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rse_cli.pipeline.found_content import read_content
 from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
 from rse_cli.ports import FoundFile
 
@@ -63,6 +64,6 @@ def measure_staleness(plan: Plan, name_reader: Callable[[str], str], confirm_byt
 
 def _hash_file(file: FoundFile) -> str:
     try:
-        return hash_content(file.location.read_bytes())
+        return hash_content(read_content(file))
     except OSError:
         return UNREAD

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from rse_cli.pipeline.found_content import read_content
 from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
 from rse_cli.pipeline.preparation import (
     HEADER_WEIGHTS,
@@ -164,7 +165,7 @@ def _read_file(
 ) -> PreparedFile | FileRecord | None:
     """Return the prepared file, its record with a new stamp if nothing else is new, or None if it is gone."""
     try:
-        data = file.location.read_bytes()
+        data = read_content(file)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except OSError as fault:
