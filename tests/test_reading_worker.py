@@ -91,11 +91,11 @@ def ask(worker: ReadingWorker, act: str) -> str:
         ("loop", "took longer than 0.5 s"),
         ("loop in C", "took longer than 0.5 s"),
         ("eat memory", "needed more than 100 MB"),
-        ("abort", "the reader crashed (SIGABRT)"),
-        ("segfault", "the reader crashed (SIGSEGV)"),
+        ("abort", "the reader crashed (SIGABRT) within 0.5 s and 100 MB"),
+        ("segfault", "the reader crashed (SIGSEGV) within 0.5 s and 100 MB"),
         ("kill", "the reader was killed, perhaps for want of memory"),
-        ("exit", "the reader crashed"),
-        ("raise", "the reader crashed"),
+        ("exit", "the reader crashed within 0.5 s and 100 MB"),
+        ("raise", "the reader crashed within 0.5 s and 100 MB"),
     ],
 )
 def test_a_file_that_harms_its_reader_fails_alone(worker: ReadingWorker, act: str, reason: str) -> None:
@@ -269,7 +269,11 @@ def test_the_limits_are_those_of_the_settings() -> None:
         ("needed more than 1 GB", True),
         ("needed more than 2.5 GB", False),
         ("the reader was killed, perhaps for want of memory", True),
-        ("the reader crashed", False),
+        ("no process came to read it", True),
+        ("the reader crashed", True),
+        ("the reader crashed within 20 s and 2.5 GB", True),
+        ("the reader crashed (SIGSEGV) within 30 s and 1 GB", True),
+        ("the reader crashed (SIGSEGV) within 30 s and 2.5 GB", False),
         ("damaged PDF: it has no pages", False),
     ],
 )

@@ -48,6 +48,8 @@ _BEGUN = b"begun"
 """What a worker sends when it has a file."""
 
 _KILLED = "the reader was killed, perhaps for want of memory"
+_NOT_BEGUN = "no process came to read it"
+_CRASHED = "the reader crashed"
 
 Read = Callable[[Path, bytes], tuple[str, Document]]
 
@@ -75,9 +77,17 @@ class ReadLimits:
     @property
     def of_memory(self) -> str:
         """Why a file is given up that needs more."""
+        return f"needed more than {self._size}"
+
+    def of_crash(self, how: str) -> str:
+        """Why a file is given up whose reader crashed: many libraries end so when they are refused memory."""
+        return f"{_CRASHED}{f' ({how})' if how else ''} within {self.seconds:g} s and {self._size}"
+
+    @property
+    def _size(self) -> str:
         units = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
         size = next((f"{self.memory / unit:g} {name}" for unit, name in units if self.memory >= unit), "")
-        return f"needed more than {size or f'{self.memory} bytes'}"
+        return size or f"{self.memory} bytes"
 
     def were_other(self, reason: str) -> bool:
         """Tell whether `reason`, for which a file could not be read, may not hold under these limits.
@@ -87,8 +97,10 @@ class ReadLimits:
         >>> [ReadLimits(60).were_other(f"took longer than {seconds} s") for seconds in (20, 60)]
         [True, False]
         """
+        if reason.startswith(_CRASHED):
+            return not reason.endswith(self.of_crash("").removeprefix(_CRASHED))
         limited = reason.startswith(("took longer than ", "needed more than "))
-        return reason == _KILLED or (limited and reason not in (self.of_time, self.of_memory))
+        return reason in (_KILLED, _NOT_BEGUN) or (limited and reason not in (self.of_time, self.of_memory))
 
 
 @dataclass(slots=True)
@@ -123,7 +135,7 @@ class ReadingWorker:
         if answer is None:
             answer = self._ask(path, data)
         if answer is None:
-            raise ReadError("failed", "the reader crashed")
+            raise ReadError("failed", _NOT_BEGUN)
         outcome = pickle.loads(answer)
         if isinstance(outcome, tuple):
             return outcome
@@ -172,8 +184,7 @@ class ReadingWorker:
             return self.limits.of_time
         if number == signal.SIGKILL:
             return _KILLED
-        name = f" ({signal.Signals(number).name})" if number > 0 else ""
-        return f"the reader crashed{name}"
+        return self.limits.of_crash(signal.Signals(number).name if number > 0 else "")
 
 
 def is_harmless(path: Path, data: bytes) -> bool:
