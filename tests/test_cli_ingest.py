@@ -124,6 +124,18 @@ def test_a_dry_run_names_what_would_be_done_and_makes_nothing(documents: Path, r
     assert not (documents / ".rse").exists()
 
 
+def test_a_dry_run_says_what_it_can_not_know(documents: Path, rse: Run) -> None:
+    write(documents, {"docs/bad.pdf": "not a PDF"})
+    dry, done = rse("ingest", "--dry-run", cwd=documents), rse("ingest", cwd=documents)
+
+    assert dry.text.startswith("would be: new 4 · changed 0 · unchanged 0 · removed 0 · skipped 0\n")
+    assert (
+        dry.stderr == "rse: a dry run does not try to read these: some may turn out to be unreadable and be skipped\n"
+    )
+    assert done.text == "new 3 · changed 0 · unchanged 0 · removed 0 · skipped 1\n"
+    assert rse("ingest", "--dry-run", cwd=documents).stderr == done.stderr
+
+
 def test_a_dry_run_leaves_an_index_as_it_is(indexed: Path, rse: Run) -> None:
     write(indexed, {"docs/new.md": "Something new.", "docs/pump.md": "Changed."})
     (indexed / "docs" / "lamp.txt").unlink()

@@ -50,6 +50,8 @@ def _print_summary(result: IngestResult, verbose: bool) -> None:
     write_result(f"{'would be: ' if result.dry_run else ''}{counts}\n")
     for finding in result.repaired or ():
         write_result(f"repaired   {make_visible_line(finding.path or finding.reason)}\n")
+    if result.dry_run and (summary.new or summary.changed):
+        say("rse: a dry run does not try to read these: some may turn out to be unreadable and be skipped")
     if result.dry_run or verbose:
         for name in ("new", "changed", "removed"):
             for path in getattr(summary, name):
