@@ -19,6 +19,8 @@ from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import Candidates, Evidence, find_runs
 from rse_cli.core.search_space import GRIDS, Dimension, SearchSpace, make_space, round_digits
 from rse_cli.core.settling import settle_best
+from rse_cli.core.shared_columns import share_columns
+from rse_cli.core.stacked_cases import stack_cases
 from rse_cli.core.tuning import Plan, draw_points, search_best
 from rse_cli.core.tuning_log import Evaluate, Log, Trial
 from rse_cli.core.tuning_objective import Objective, find_front, score_trials
@@ -197,16 +199,34 @@ def test_a_search_whose_time_is_up_still_settles() -> None:
     assert tuned.figures
 
 
-def test_answers_where_nothing_is_expected_are_no_way_to_gain() -> None:
-    cache = make_cache(telling=PIECES)
+def test_a_case_that_expects_nothing_holds_a_search_only_by_a_limit_and_is_always_reported() -> None:
+    cache = make_cache()
     silent = replace(cache.evidence[0], target=Target({}), floors=(0.9,))
     cache = replace(cache, targets=(*cache.targets, silent.target), evidence=(*cache.evidence, silent))
     # The weights at which this case is silent are far below those of the defaults.
     given = RseParams(**{f"weight_{piece}": 0.5 for piece in PIECES}, max_chars=300)
-    tuned = tune(cache, Objective("recall"), given)
-    [quiet] = [one for one in tuned.figures if one.metric == "silent"]
-    assert (quiet.current.mean, quiet.training.mean) == (1.0, 1.0)
-    assert Gate("min", "silent", 1.0) in tuned.objective.limits
+    for limits, kept in (((), 0.0), ((Gate("min", "silent", 1.0),), 1.0)):
+        tuned = tune(cache, Objective("f1", limits), given)
+        assert tuned.objective.limits == limits
+        [quiet] = [one for one in tuned.figures if one.metric == "silent"]
+        assert (quiet.current.mean, quiet.training.mean) == (1.0, kept)
+        assert bool(tuned.refused) == bool(limits)
+
+
+def test_cases_share_their_columns_and_those_that_are_solved_together_lie_end_to_end() -> None:
+    cases = [*make_cache(4).evidence]
+    several = replace(cases[1], evidence=(cases[1].evidence[0], cases[2].evidence[0]))
+    given = [cases[0], several, cases[2], cases[3]]
+    rows = [[getattr(one, piece).tolist() for one in case.evidence for piece in PIECES] for case in given]
+    starts = [case.starts.tolist() for case in given]
+    shared = share_columns(given)
+    assert given == []
+    assert [[getattr(one, piece).tolist() for one in case.evidence for piece in PIECES] for case in shared] == rows
+    assert [case.starts.tolist() for case in shared] == starts
+    stack = stack_cases([shared[0], shared[2], shared[3]])
+    for piece, column in zip(PIECES, stack.evidence, strict=True):
+        assert all(np.shares_memory(column, getattr(one.evidence[0], piece)) for one in stack.cases)
+    assert np.shares_memory(stack.chars, shared[3].candidates.chars)
 
 
 def test_longer_answers_are_no_gain_in_recall() -> None:

@@ -96,6 +96,8 @@ class CachedCase:
         Documents, ords, characters and tables of the rows; the other columns may be empty.
     starts, start_chars : ndarray of shape (n,)
         Where each row's stretch starts, and where each chunk starts in its document.
+
+    Of whole numbers 32 bits are kept: no document has so many chunks or characters.
     """
 
     target: Target
@@ -104,12 +106,17 @@ class CachedCase:
     known_shares: tuple[float, ...]
     floors: tuple[float, ...]
     candidates: Candidates
-    starts: NDArray[np.int64]
-    start_chars: NDArray[np.int64]
+    starts: NDArray[np.int32]
+    start_chars: NDArray[np.int32]
 
-    def find_overlaps(self) -> NDArray[np.int64]:
+    @property
+    def is_simple(self) -> bool:
+        """Whether it has one query and any row, so that it can be solved together with others."""
+        return len(self.evidence) == 1 and len(self.starts) > 0
+
+    def find_overlaps(self) -> NDArray[np.int32]:
         """Return for each row how many of its characters are expected."""
-        found = np.zeros(len(self.starts), np.int64)
+        found = np.zeros(len(self.starts), np.int32)
         ends = self.start_chars + self.candidates.chars
         for document, spans in self.target.spans.items():
             rows = np.flatnonzero(self.candidates.documents == document)
@@ -155,7 +162,8 @@ def answer_case(case: CachedCase, params: RseParams, fill: bool, limit: int | No
     if not answered or not len(case.starts):
         return []
     relevances = [spread_over_tables(calibrate(z), case.candidates, params.table_share) for z in answered]
-    selection = select_segments(relevances, case.candidates.chars, case.starts, params, fill)
+    chars, starts = case.candidates.chars.astype(np.int64), case.starts.astype(np.int64)
+    selection = select_segments(relevances, chars, starts, params, fill)
     return _locate(case, selection)[:limit]
 
 

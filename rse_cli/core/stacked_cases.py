@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rse_cli.core.batch_runs import Positions
 from rse_cli.core.cached_cases import CachedCase
 from rse_cli.core.lexical import Floats
+from rse_cli.core.shared_columns import join_columns
 
 PIECES = ("c0", "c1", "c4", "f0", "f4", "f12", "p1")
 """The pieces of evidence, in the order in which `combine_evidence` adds them up: cosines, then words."""
 
 N_COSINES = 3
+
+Numbers = NDArray[np.int32]
+"""Columns of all rows are kept in half the memory; what a batch picks from them is computed with 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +30,18 @@ class Stack:
     ----------
     cases : tuple of CachedCase
         The cases, each with at least one row.
-    evidence : ndarray of shape (7, n)
-        The pieces of `PIECES`.
+    evidence : tuple of 7 ndarray of shape (n,)
+        The pieces of `PIECES`, those of the cases themselves where they lie end to end (`share_columns`).
     bounds : ndarray of shape (m + 1,)
         Where each case's rows begin.
     owners : ndarray of shape (n,)
         Number of each row's case.
-    stretches, places : ndarray of shape (n,)
-        Number of each row's stretch; `places` differ by 1 within one and by more between two.
-    chars, overlaps : ndarray of shape (n,)
-        Characters, and how many of them are expected.
-    char_sums : ndarray of shape (n + 1,)
-        Characters before each row, and all.
+    stretches : ndarray of shape (n,)
+        Number of each row's stretch.
+    chars : ndarray of shape (n,)
+        Characters.
+    char_sums, overlap_sums : ndarray of shape (n + 1,)
+        Characters before each row, and all; the same of those that are expected.
     wanted : ndarray of shape (n,)
         Number of the expected document that the row lies in, −1 outside of those.
     tables, table_starts : ndarray
@@ -46,15 +51,14 @@ class Stack:
     """
 
     cases: tuple[CachedCase, ...]
-    evidence: Floats
+    evidence: tuple[Floats, ...]
     bounds: Positions
-    owners: Positions
-    stretches: Positions
-    places: Positions
-    chars: Floats
-    overlaps: Floats
+    owners: Numbers
+    stretches: Numbers
+    chars: Numbers
     char_sums: Floats
-    wanted: Positions
+    overlap_sums: Floats
+    wanted: Numbers
     tables: Positions
     table_starts: Positions
     doubtful: tuple[int, ...]
@@ -64,31 +68,47 @@ class Stack:
         """Rows of each case."""
         return np.diff(self.bounds)
 
+    def find_places(self, rows: Positions) -> Positions:
+        """Return numbers of rows that differ by 1 within a stretch and by more between two."""
+        places: Positions = rows + self.stretches[rows]
+        return places
+
+    def find_overlap(self, row: int) -> float:
+        """Return how many of a row's characters are expected."""
+        return float(self.overlap_sums[row + 1] - self.overlap_sums[row])
+
 
 def stack_cases(cases: Sequence[CachedCase]) -> Stack:
     """Lay cases of one query, each with rows, end to end."""
     sizes = [len(case.starts) for case in cases]
     bounds = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    heads = np.concatenate([case.starts + at for case, at in zip(cases, bounds[:-1].tolist(), strict=True)])
-    stretches = np.cumsum(np.concatenate(([True], np.diff(heads) != 0)), dtype=np.int64) - 1
+    # A stretch begins where a row begins its own.
+    opens = np.concatenate([case.starts == np.arange(len(case.starts)) for case in cases])
+    stretches = np.cumsum(opens, dtype=np.int32)
+    stretches -= 1
     tables = [_find_tables(case) for case in cases]
     offsets = np.cumsum([0, *(len(rows) for rows, _ in tables)])
-    chars = np.concatenate([case.candidates.chars for case in cases]).astype(np.float64)
+    chars = join_columns([case.candidates.chars for case in cases])
     return Stack(
         cases=tuple(cases),
-        evidence=np.array([np.concatenate([getattr(case.evidence[0], piece) for case in cases]) for piece in PIECES]),
+        evidence=tuple(join_columns([getattr(case.evidence[0], piece) for case in cases]) for piece in PIECES),
         bounds=bounds,
-        owners=np.repeat(np.arange(len(cases)), sizes),
+        owners=np.repeat(np.arange(len(cases), dtype=np.int32), sizes),
         stretches=stretches,
-        places=np.arange(bounds[-1]) + stretches,
         chars=chars,
-        char_sums=np.concatenate(([0.0], np.cumsum(chars))),
-        overlaps=np.concatenate([case.find_overlaps() for case in cases]).astype(np.float64),
+        char_sums=_sum_before(chars),
+        overlap_sums=_sum_before(np.concatenate([case.find_overlaps() for case in cases])),
         wanted=np.concatenate([_number_wanted(case) for case in cases]),
         tables=np.concatenate([rows + at for (rows, _), at in zip(tables, bounds[:-1].tolist(), strict=True)]),
         doubtful=tuple(at for at, case in enumerate(cases) if case.known_shares[0] < 1),
         table_starts=np.concatenate([starts + at for (_, starts), at in zip(tables, offsets.tolist(), strict=False)]),
     )
+
+
+def _sum_before(column: Numbers) -> Floats:
+    sums: Floats = np.zeros(len(column) + 1)
+    np.cumsum(column, out=sums[1:])
+    return sums
 
 
 def _find_tables(case: CachedCase) -> tuple[Positions, Positions]:
@@ -99,8 +119,8 @@ def _find_tables(case: CachedCase) -> tuple[Positions, Positions]:
     return rows, np.flatnonzero(first)
 
 
-def _number_wanted(case: CachedCase) -> Positions:
-    numbers = np.full(len(case.starts), -1, np.int64)
+def _number_wanted(case: CachedCase) -> Numbers:
+    numbers = np.full(len(case.starts), -1, np.int32)
     for number, document in enumerate(case.target.spans):
         numbers[case.candidates.documents == document] = number
     return numbers

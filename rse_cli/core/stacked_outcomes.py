@@ -19,15 +19,15 @@ TIE = 1e-9
 
 def measure_row(stack: Stack, row: int, ceiling: float) -> Outcome:
     """Return the outcome of one row alone, cut at the ceiling."""
-    chars = min(stack.chars[row], ceiling)
+    chars = min(float(stack.chars[row]), ceiling)
     overlap = _overlap_start(stack, row, int(chars))
     return Outcome(float(chars), overlap, 1.0, float(stack.wanted[row] >= 0), float(overlap > 0))
 
 
 def _overlap_start(stack: Stack, row: int, chars: int) -> float:
     """Return how many of a row's first characters are expected."""
-    whole = stack.overlaps[row]
-    if whole in (0.0, stack.chars[row]):
+    whole = stack.find_overlap(row)
+    if whole in (0.0, float(stack.chars[row])):
         return float(min(whole, chars))
     case = int(stack.owners[row])
     return float(stack.cases[case].overlap_start(row - int(stack.bounds[case]), chars))
@@ -65,12 +65,11 @@ def measure_runs(
     if limit is not None:
         kept = np.flatnonzero(rank < limit)
         problem, first, last, rank = problem[kept], first[kept], last[kept], rank[kept]
-    sums = np.concatenate(([0.0], np.cumsum(stack.overlaps)))
-    overlap = sums[at[last] + 1] - sums[at[first]]
+    overlap = stack.overlap_sums[at[last] + 1] - stack.overlap_sums[at[first]]
     chars = rows.chars_after[last] - rows.chars_before[first]
     for column, weights in enumerate((chars, overlap, None)):
         outcomes[:, column] = np.bincount(problem, weights=weights, minlength=n)
-    wanted = stack.wanted[at[first]]
+    wanted = stack.wanted[at[first]].astype(np.int64)
     inside = np.flatnonzero(wanted >= 0)
     pairs = np.unique(np.stack((problem[inside], wanted[inside])), axis=1)
     outcomes[:, 3] = np.bincount(pairs[0], minlength=n)
@@ -115,7 +114,8 @@ def fill_up(
     before_first = np.concatenate(([0.0], total))[np.cumsum(counts) - counts]
     left = ceiling - outcomes[:, 0]
     taken = np.clip(left[owner] - (total - chars - before_first[owner]), 0.0, chars)
-    part = np.where(taken == chars, stack.overlaps[at[order]], 0.0)
+    wanted = stack.overlap_sums[at[order] + 1] - stack.overlap_sums[at[order]]
+    part = np.where(taken == chars, wanted, 0.0)
     for cut in np.flatnonzero((taken > 0) & (taken < chars)).tolist():
         part[cut] = _overlap_start(stack, int(at[order[cut]]), int(taken[cut]))
     outcomes[:, 0] += np.bincount(owner, weights=taken, minlength=n)

@@ -60,7 +60,8 @@ def weigh_rows(stack: Stack, params: RseParams) -> Weighed:
         counts = np.diff(np.concatenate((stack.table_starts, [len(stack.tables)])))
         relevance[stack.tables] = np.maximum(relevance[stack.tables], params.table_share * np.repeat(best, counts))
     worth = np.zeros(len(relevance) + 1)
-    np.cumsum(relevance * stack.chars, out=worth[1:])
+    np.multiply(relevance, stack.chars, out=worth[1:])
+    np.cumsum(worth[1:], out=worth[1:])
     highest = np.maximum.reduceat(relevance, starts)
     return Weighed(relevance, worth, highest, _find_first(stack, relevance, highest), answered)
 
@@ -85,11 +86,11 @@ def light_rows(stack: Stack, weighed: Sequence[Weighed], floor: Floats) -> tuple
         places.append(bright)
         parts.append(
             BrightRows(
-                stack.owners[bright] + number * m,
-                stack.places[bright],
-                stack.stretches[bright],
+                stack.owners[bright].astype(np.int64) + number * m,
+                stack.find_places(bright),
+                stack.stretches[bright].astype(np.int64),
                 one.relevance[bright],
-                stack.chars[bright],
+                stack.chars[bright].astype(np.float64),
                 one.worth[bright],
                 one.worth[bright + 1],
                 stack.char_sums[bright],
@@ -125,7 +126,7 @@ def _combine(stack: Stack, params: RseParams) -> Floats:
     return z
 
 
-def _add_up(evidence: Floats, pieces: Sequence[str], params: RseParams) -> Floats:
+def _add_up(evidence: Sequence[Floats], pieces: Sequence[str], params: RseParams) -> Floats:
     total: Floats = getattr(params, f"weight_{pieces[0]}") * evidence[0]
     part = np.empty_like(total)
     for piece, row in zip(pieces[1:], evidence[1:], strict=True):
@@ -137,7 +138,7 @@ def _average_tops(stack: Stack, p: Floats) -> Floats:
     """Return the mean of the three largest of each case, as `calibrate` takes it; the largest is 1."""
     sizes = stack.sizes
     near = np.flatnonzero(p > NEAR)
-    owner = stack.owners[near]
+    owner = stack.owners[near].astype(np.int64)
     counts = np.bincount(owner, minlength=len(sizes))
     tops = np.empty(len(sizes))
     enough = counts >= TOP_SHARE

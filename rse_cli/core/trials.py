@@ -77,7 +77,7 @@ def make_bench(cases: Sequence[CachedCase], fill: bool, limit: int | None = None
     ranked : bool
         Whether the reciprocal rank must be exact where segments tie; with a limit it always is.
     """
-    together = [at for at, case in enumerate(cases) if len(case.evidence) == 1 and len(case.starts)]
+    together = [at for at, case in enumerate(cases) if case.is_simple]
     if fill and limit is not None:
         together = []
     stack = stack_cases([cases[at] for at in together]) if together else None

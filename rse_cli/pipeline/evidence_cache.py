@@ -20,6 +20,7 @@ from rse_cli.core.params import RseParams
 from rse_cli.core.refine import join_passages
 from rse_cli.core.relevance import default_min_confidence, measure_known_share
 from rse_cli.core.search_space import GRIDS
+from rse_cli.core.shared_columns import share_columns
 from rse_cli.pipeline.named_methods import list_hits, rank_blocks
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.retrieval import Query, Retrieval, retrieve
@@ -140,7 +141,7 @@ class CacheBuilder:
                     found = NOTHING if silent else self._try_grid(target, material, method, params)
                     outcomes.append(found)
             watch()
-        return Cache(tuple(targets), tuple(evidence), tuple(ranked), grids, self.max_chars, self.request.limit)
+        return Cache(tuple(targets), share_columns(evidence), tuple(ranked), grids, self.max_chars, self.request.limit)
 
     def _keep_evidence(self, target: Target, retrieval: Retrieval, scored: Sequence[Scored]) -> CachedCase:
         given = self.request.min_confidence
@@ -156,14 +157,17 @@ class CacheBuilder:
             # Vectors and counts have become evidence; they are most of the memory.
             candidates=replace(
                 candidates,
+                documents=candidates.documents.astype(np.int32),
+                ords=candidates.ords.astype(np.int32),
+                chars=candidates.chars.astype(np.int32),
                 n_terms=np.zeros(0, np.int64),
                 vectors=none.astype(np.float32),
                 counts=none.astype(np.int32),
                 fields=none.astype(np.int32),
                 row_fields=none.astype(np.int32),
             ),
-            starts=retrieval.starts,
-            start_chars=retrieval.start_chars,
+            starts=retrieval.starts.astype(np.int32),
+            start_chars=retrieval.start_chars.astype(np.int32),
         )
 
     def _keep_ranked(
