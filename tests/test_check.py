@@ -362,6 +362,10 @@ def test_a_baseline_names_what_got_worse_and_a_drop_fails(indexed: Path, rse: Ru
     same = check(rse, indexed, "--baseline", "before.json", "--max-drop", "recall=0", cases=WIDE)
     assert (same.code, same.text.splitlines()[-1]) == (0, "ok    recall dropped by 0.00, max 0.00")
     assert "-0.00" not in same.text
+    (indexed / "before.json").write_bytes(check(rse, indexed, "--json").stdout)
+    better = check(rse, indexed, "--baseline", "before.json", "--max-drop", "recall=0", cases=WIDE)
+    assert (better.code, better.text.splitlines()[-1]) == (0, "ok    recall rose by 0.33, max drop 0.00")
+    assert "  better  lens: where was the lens of the lighthouse ground?  recall 0.00 → 1.00\n" in better.text
 
 
 def test_an_unchanged_mean_whose_last_digits_were_rounded_away_did_not_drop(indexed: Path, rse: Run) -> None:

@@ -520,7 +520,9 @@ def test_an_interrupted_search_is_told_in_words_too(folder: Path, rse: Run, monk
     assert done.code == 130
     lines = done.text.splitlines()
     assert re.fullmatch(r"Interrupted after \d+ settings\. Best so far, not held out: recall \d.*", lines[0])
+    assert lines[1] == "method = rse"
     assert any(re.fullmatch(r"weight_c0 = [\d.]+", line) for line in lines)
+    assert done.stderr == "rse: interrupted\n"
     assert lines[-1] == "Nothing was written."
 
 

@@ -8,7 +8,7 @@ from rse_cli.cli.checked import Checked, describe_instead, sort_worst_first
 from rse_cli.cli.output import make_visible_line, name_count
 from rse_cli.core.cases import shorten
 from rse_cli.core.comparison import Change, Comparison
-from rse_cli.core.gates import METRICS, Verdict, format_limit, format_value
+from rse_cli.core.gates import METRICS, TOLERANCE, Verdict, format_limit, format_value
 from rse_cli.pipeline.check import CaseResult
 
 QUERY_CHARS = 60
@@ -112,6 +112,8 @@ def describe_verdict(verdict: Verdict, each: bool) -> str:
     """Return a gate with its value: ``recall 0.69, min 0.90``."""
     gate = verdict.gate
     value, limit = format_value(verdict.value, gate.limit), format_limit(gate.limit)
+    if gate.bound == "max_drop" and verdict.value < -TOLERANCE:
+        return f"{gate.metric} rose by {format_value(-verdict.value)}, max drop {limit}"
     if gate.bound == "max_drop":
         return f"{gate.metric} dropped by {value}, max {limit}"
     if not each:

@@ -84,10 +84,10 @@ def run(arguments: Sequence[str]) -> int:
         say(f"rse: {make_visible_line(fault.format_message()).rstrip('.')}{hint}")
         return EXIT_ERROR
     except KeyboardInterrupt:
-        say("rse: interrupted; what was finished is kept")
+        say(f"rse: interrupted{_mention_kept(arguments)}")
         return EXIT_INTERRUPTED
     except _Terminated:
-        say("rse: terminated; what was finished is kept")
+        say(f"rse: terminated{_mention_kept(arguments)}")
         return EXIT_TERMINATED
     except DamagedStoreError as fault:
         from rse_cli.cli.wiring import name_ingest
@@ -121,6 +121,11 @@ def _run_command(arguments: Sequence[str]) -> object:
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt
     return code
+
+
+def _mention_kept(arguments: Sequence[str]) -> str:
+    """Say of a command that writes the index what becomes of a part of its work; others leave nothing behind."""
+    return "; what was finished is kept" if {"ingest", "--refresh"} & {*arguments} else ""
 
 
 def _describe_system_fault(fault: OSError) -> str:

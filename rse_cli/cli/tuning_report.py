@@ -224,5 +224,6 @@ def report_interrupted(log: Log, *, as_json: bool) -> None:
         return
     figures = ", ".join(f"{name} {format_mean(name, value)}" for name, value in means.items())
     lines = [f"Interrupted after {len(log.trials):,} settings. Best so far, not held out: {figures}"]
+    lines += [f"method = {trial.method}"]
     lines += [f"{name} = {show_parameter(value)}" for name, value in trial.params.to_dict().items()]
     write_result("\n".join([*lines, "Nothing was written."]) + "\n")
