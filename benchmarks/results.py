@@ -30,6 +30,7 @@ PARTS: dict[str, tuple[str, Callable[[Path, Path], str]]] = {
     "cold": ("Cold commands at 10,000 chunks", speed_search.measure_cold),
     "batch": ("A batch of queries", speed_batch.measure),
     "check": ("A check of 1,000 cases", speed_check.measure),
+    "tune": ("A search of 2,000 trials", speed_check.measure_tune),
     "engine": ("Segment selection", speed_search.measure_engine),
     "100k": ("100,000 chunks", speed_size.measure_100k),
     "1m": ("1,000,000 chunks", speed_size.measure_1m),

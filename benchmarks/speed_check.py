@@ -1,11 +1,12 @@
-"""A check of 1,000 cases at 10,000 chunks."""
+"""A check of 1,000 cases at 10,000 chunks, and a search of 2,000 trials over 235 cases."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
-from benchmarks.processes import find_rse, make_environ
+from benchmarks.processes import find_rse, make_environ, run_checked
 from benchmarks.rounds import describe_runs, median_cpu, median_wall, run_in_turn
 from benchmarks.speed_batch import find_store, read_cases
 from benchmarks.tables import mark_most
@@ -48,3 +49,10 @@ def measure(data: Path, work: Path) -> str:
             f"- wall s: {mark_most(median_wall(found), MOST_SECONDS, 1)}; CPU s {median_cpu(found):.1f}",
         ]
     )
+
+
+def measure_tune(data: Path, work: Path) -> str:
+    """Return the table of ``make bench-tune``, which checks as well what is found."""
+    command = [sys.executable, "-m", "benchmarks.tune", "--data", str(data)]
+    run = run_checked(command, Path(__file__).parent.parent, make_environ(work / "none"))
+    return run.stdout.decode().partition("\n\n")[2].strip()

@@ -77,7 +77,7 @@ def measure_recall(store: Path, data: Path, n_queries: int) -> dict[str, float]:
     text = (data / "chunking-en" / "cases-dev.jsonl").read_text(encoding="utf-8").splitlines()
     questions = [json.loads(line)["query"] for line in text[:: len(text) // n_queries]][:n_queries]
     vectors = load_encoder(DEFAULT_MODEL, for_query=True).encode_queries(questions)[0]
-    snapshot = LanceSnapshot(open_dataset(store), read_manifest(store))
+    snapshot = LanceSnapshot(store, open_dataset(store), read_manifest(store))
     dataset = lance.dataset(str(store / "chunks.lance"))
     started = time.process_time()
     found = [snapshot.nearest(vector, K, None)[1] for vector in vectors]
@@ -127,7 +127,7 @@ def mix_store(folder: Path, source: Path) -> None:
     from rse_cli.pipeline.preparation import hash_text
     from rse_cli.ports import IndexedFile, make_key
 
-    snapshot = LanceSnapshot(open_dataset(source), read_manifest(source))
+    snapshot = LanceSnapshot(source, open_dataset(source), read_manifest(source))
     numbers, wholes = snapshot.document_vectors()
     files: list[Any] = []
     for number, record in sorted(snapshot.heads(numbers.tolist()).items()):
