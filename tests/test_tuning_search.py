@@ -19,7 +19,7 @@ from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import Candidates, Evidence, find_runs
 from rse_cli.core.search_space import GRIDS, Dimension, SearchSpace, make_space, round_digits
 from rse_cli.core.settling import settle_best
-from rse_cli.core.shared_columns import share_columns
+from rse_cli.core.shared_columns import Shelf
 from rse_cli.core.stacked_cases import stack_cases
 from rse_cli.core.tuning import Plan, draw_points, search_best
 from rse_cli.core.tuning_log import Evaluate, Log, Trial
@@ -219,8 +219,10 @@ def test_cases_share_their_columns_and_those_that_are_solved_together_lie_end_to
     given = [cases[0], several, cases[2], cases[3]]
     rows = [[getattr(one, piece).tolist() for one in case.evidence for piece in PIECES] for case in given]
     starts = [case.starts.tolist() for case in given]
-    shared = share_columns(given)
-    assert given == []
+    shelf = Shelf()
+    for case in given:
+        shelf.add(case)
+    shared = shelf.close()
     assert [[getattr(one, piece).tolist() for one in case.evidence for piece in PIECES] for case in shared] == rows
     assert [case.starts.tolist() for case in shared] == starts
     stack = stack_cases([shared[0], shared[2], shared[3]])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,34 +15,107 @@ from rse_cli.core.relevance import Evidence
 PIECES = tuple(one.name for one in fields(Evidence) if one.name != "rerank")
 ROWS = ("documents", "ords", "chars", "is_row")
 PLACES = ("starts", "start_chars")
+NAMES = (*PIECES, *ROWS, *PLACES)
 
 
-def share_columns(cases: list[CachedCase]) -> tuple[CachedCase, ...]:
-    """Return the cases with each column a part of one that all share; those that are solved together come first in it.
+class Column:
+    """An array that grows at its end.
 
-    The list is emptied, and each column's former arrays are given up as soon as they are joined: never is more than one
-    column held twice.
-
-    Parameters
-    ----------
-    cases : list of CachedCase
-        In the order of the file, which the result keeps. Evidence of a reranker is kept as it is.
+    Examples
+    --------
+    >>> column = Column()
+    >>> column.append(np.array([1, 2]))
+    >>> column.append(np.array([3]))
+    >>> column.close().tolist()
+    [1, 2, 3]
     """
-    order = sorted(range(len(cases)), key=lambda at: not cases[at].is_simple)
-    held = {name: [getattr(one, name) for at in order for one in cases[at].evidence] for name in PIECES}
-    held |= {name: [getattr(cases[at].candidates, name) for at in order] for name in ROWS}
-    held |= {name: [getattr(cases[at], name) for at in order] for name in PLACES}
-    bare = [_strip(case) for case in cases]
-    cases.clear()
-    shared = {name: _join_parts(held.pop(name)) for name in (*PIECES, *ROWS, *PLACES)}
-    found: dict[int, CachedCase] = {}
-    for at in order:
-        case = bare[at]
-        evidence = tuple(replace(one, **{name: next(shared[name]) for name in PIECES}) for one in case.evidence)
-        candidates = replace(case.candidates, **{name: next(shared[name]) for name in ROWS})
-        places = {name: next(shared[name]) for name in PLACES}
-        found[at] = replace(case, evidence=evidence, candidates=candidates, **places)
-    return tuple(found[at] for at in range(len(bare)))
+
+    __slots__ = ("_held", "_values")
+
+    def __init__(self) -> None:
+        self._values: NDArray[Any] | None = None
+        self._held = 0
+
+    def append(self, part: NDArray[Any]) -> None:
+        """Add an array of the same kind as those before."""
+        if self._values is None:
+            self._values = np.zeros(0, part.dtype)
+        end = self._held + len(part)
+        if end > len(self._values):
+            # In place: the system moves large arrays without a copy. Nothing else refers to it yet.
+            self._values.resize(int(GROWTH * end), refcheck=False)
+        self._values[self._held : end] = part
+        self._held = end
+
+    def close(self) -> NDArray[Any]:
+        """Return what was added, and nothing more; nothing can be added afterwards."""
+        values = np.zeros(0) if self._values is None else self._values
+        values.resize(self._held, refcheck=False)
+        return values
+
+
+GROWTH = 1.2
+"""How far a column grows beyond what it needs: a fifth of the memory at worst, and few moves."""
+
+
+class Shelf:
+    """Takes cases one by one, and gives them back with each column a part of one that all share.
+
+    Cases that are solved together share one set of columns, end to end; the others have another.
+    """
+
+    def __init__(self) -> None:
+        self._columns = {simple: {name: Column() for name in NAMES} for simple in (True, False)}
+        self._bare: list[CachedCase] = []
+        self._sizes: list[int] = []
+
+    def add(self, case: CachedCase) -> None:
+        """Copy the columns of a case; nothing of its own is kept."""
+        columns = self._columns[case.is_simple]
+        for name in PIECES:
+            for one in case.evidence:
+                columns[name].append(getattr(one, name))
+        for name in ROWS:
+            columns[name].append(getattr(case.candidates, name))
+        for name in PLACES:
+            columns[name].append(getattr(case, name))
+        self._bare.append(_strip(case))
+        self._sizes.append(len(case.starts))
+
+    def close(self) -> tuple[CachedCase, ...]:
+        """Return the cases in the order in which they came; no other can be added."""
+        shared = {
+            simple: {name: _Reader(column.close()) for name, column in columns.items()}
+            for simple, columns in self._columns.items()
+        }
+        cases = []
+        for bare, size in zip(self._bare, self._sizes, strict=True):
+            readers = shared[len(bare.evidence) == 1 and size > 0]
+            cases.append(
+                replace(
+                    bare,
+                    evidence=tuple(
+                        replace(one, **{name: readers[name].take(size) for name in PIECES}) for one in bare.evidence
+                    ),
+                    candidates=replace(bare.candidates, **{name: readers[name].take(size) for name in ROWS}),
+                    **{name: readers[name].take(size) for name in PLACES},
+                )
+            )
+        return tuple(cases)
+
+
+class _Reader:
+    """Hands a column out part by part."""
+
+    __slots__ = ("_at", "_column")
+
+    def __init__(self, column: NDArray[Any]) -> None:
+        self._column = column
+        self._at = 0
+
+    def take(self, size: int) -> Any:
+        self._at += size
+        return self._column[self._at - size : self._at]
 
 
 def _strip(case: CachedCase) -> CachedCase:
@@ -55,14 +127,6 @@ def _strip(case: CachedCase) -> CachedCase:
         candidates=replace(case.candidates, **dict.fromkeys(ROWS, none)),
         **dict.fromkeys(PLACES, none),
     )
-
-
-def _join_parts(parts: list[NDArray[Any]]) -> Any:
-    """Return an iterator over the same arrays, now views of a common one."""
-    sizes = [len(one) for one in parts]
-    joined = np.concatenate(parts) if parts else np.zeros(0)
-    bounds = np.cumsum([0, *sizes]).tolist()
-    return (joined[start:end] for start, end in pairwise(bounds))
 
 
 def join_columns(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -31,7 +31,7 @@ class Stack:
     cases : tuple of CachedCase
         The cases, each with at least one row.
     evidence : tuple of 7 ndarray of shape (n,)
-        The pieces of `PIECES`, those of the cases themselves where they lie end to end (`share_columns`).
+        The pieces of `PIECES`, those of the cases themselves where they lie end to end (`Shelf`).
     bounds : ndarray of shape (m + 1,)
         Where each case's rows begin.
     owners : ndarray of shape (n,)

@@ -23,7 +23,7 @@ from rse_cli.core.stacked_relevance import Weighed, light_rows, weigh_rows
 FILL_SHARES = (1 / 16, 1 / 128, 1 / 1024, 0.0)
 """With `fill` the penalty starts at 0, where every row is bright. Rows above a share of the best suffice mostly."""
 
-BATCH, BATCH_ROWS = 8, 4_000_000
+BATCH, BATCH_ROWS = 8, 2_000_000
 """Trials solved at once, and rows that they may hold: enough to share the cost of NumPy's calls, few enough for the
 cache, and for the memory when there are thousands of cases."""
 

@@ -20,7 +20,7 @@ from rse_cli.core.params import RseParams
 from rse_cli.core.refine import join_passages
 from rse_cli.core.relevance import default_min_confidence, measure_known_share
 from rse_cli.core.search_space import GRIDS
-from rse_cli.core.shared_columns import share_columns
+from rse_cli.core.shared_columns import Shelf
 from rse_cli.pipeline.named_methods import list_hits, rank_blocks
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.retrieval import Query, Retrieval, retrieve
@@ -113,7 +113,7 @@ class CacheBuilder:
     ) -> Cache:
         """Return the cache of all cases, given their queries; `watch` is called after each."""
         groups = name_groups([[span.path for span in one.spans] for one in cases])
-        evidence: list[CachedCase] = []
+        evidence = Shelf()
         ranked: list[RankedCase] = []
         targets: list[Target] = []
         grids: dict[tuple[str, MethodParams], list[Outcome]] = {
@@ -131,7 +131,7 @@ class CacheBuilder:
             silent = given is not None and not find_confident(scored, [given] * len(scored))
             targets.append(target)
             if "rse" in self.methods:
-                evidence.append(self._keep_evidence(target, retrieval, scored))
+                evidence.add(self._keep_evidence(target, retrieval, scored))
             if "dsrag" in self.methods:
                 kept = _rank_nothing(target, asked) if silent else self._keep_ranked(target, retrieval, scored, blocks)
                 ranked.append(kept)
@@ -141,7 +141,7 @@ class CacheBuilder:
                     found = NOTHING if silent else self._try_grid(target, material, method, params)
                     outcomes.append(found)
             watch()
-        return Cache(tuple(targets), share_columns(evidence), tuple(ranked), grids, self.max_chars, self.request.limit)
+        return Cache(tuple(targets), evidence.close(), tuple(ranked), grids, self.max_chars, self.request.limit)
 
     def _keep_evidence(self, target: Target, retrieval: Retrieval, scored: Sequence[Scored]) -> CachedCase:
         given = self.request.min_confidence
