@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
 
-.PHONY: help install demo demo-check test test-reliability soak lint types layers check format bench bench-size bench-quality bench-methods bench-cold bench-memory bench-engine bench-tune clean
+.PHONY: help install demo demo-check test test-reliability test-scale soak lint types layers check format bench bench-size bench-quality bench-methods bench-cold bench-memory bench-engine bench-tune clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,13 @@ test: install  ## Run all tests
 test-reliability: install  ## Kill, signal and crowd ingests, feed them bad files; writes benchmarks/RELIABILITY.md
 	$(BIN)/python -m pytest tests/reliability --kills 100 --report benchmarks/RELIABILITY.md
 	FUZZ_EXAMPLES=200 $(BIN)/python -m pytest tests/test_reader_fuzz.py
+
+$(VENV)/scale: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[scale]'
+	touch $@
+
+test-scale: $(VENV)/scale  ## Several processes on one object store, with a server of its protocol on loopback
+	$(BIN)/python -m pytest tests/scale
 
 soak: install  ## The same with 300 kills and more fuzzing
 	$(BIN)/python -m pytest tests/reliability --kills 300 --seed 1

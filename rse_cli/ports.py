@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +29,29 @@ MAX_CHUNKS_PER_FILE = (1 << KEY_BITS) - 2
 def make_key(document: int, ord_: int) -> int:
     """Return the key of a chunk."""
     return document << KEY_BITS | ord_ + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A store in an object store.
+
+    Parameters
+    ----------
+    address : str
+        ``s3://bucket/prefix``, ``gs://…`` or ``az://…``, without a slash at the end.
+    options : tuple of (str, str)
+        What is needed to get there, named as Lance names it, where the environment doesn't say it.
+    """
+
+    address: str
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        return self.address
+
+
+StorePlace = Path | Bucket
+"""Where a store lies: a folder, or a place in an object store."""
 
 
 class Reader(Protocol):

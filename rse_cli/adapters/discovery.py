@@ -27,7 +27,7 @@ from rse_cli.adapters.found_files import (
 )
 from rse_cli.adapters.given_paths import place_paths
 from rse_cli.adapters.ignore import RULE_FILES, Choice, Fits, IgnoreRules, compile_globs, enter_folder
-from rse_cli.ports import FoundFile
+from rse_cli.ports import FoundFile, StorePlace
 
 __all__ = ["Discovery", "Selection", "discover_files"]
 
@@ -61,7 +61,7 @@ class _Folder:
     fits: Fits
 
 
-def discover_files(root: Path, paths: Sequence[Path], selection: Selection, store: Path) -> Discovery:
+def discover_files(root: Path, paths: Sequence[Path], selection: Selection, store: StorePlace) -> Discovery:
     """Find the files to index below the given paths.
 
     Parameters
@@ -72,8 +72,8 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
         Files and folders in `root`, relative to the current folder or absolute; none: the root itself.
     selection : Selection
         Filters.
-    store : Path
-        The store's folder, which is left out wherever it lies, as is any other store.
+    store : Path or Bucket
+        The store; its folder is left out wherever it lies, as is any other store's.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def discover_files(root: Path, paths: Sequence[Path], selection: Selection, stor
     """
     walk = Walk(
         root=os.path.realpath(root),
-        store=os.path.realpath(store),
+        store=os.path.realpath(store) if isinstance(store, Path) else "",
         selection=selection,
         choice=Choice(compile_globs(selection.include), compile_globs(selection.exclude, others_pass=False)),
     )

@@ -26,10 +26,10 @@ from rse_cli.adapters.lance_searches import (
 )
 from rse_cli.adapters.manifest import Manifest
 from rse_cli.adapters.panics import hide_panics
-from rse_cli.adapters.store_folder import TABLE_FOLDER
+from rse_cli.adapters.store_files import locate_table
 from rse_cli.core.distinct import find_distinct
 from rse_cli.errors import DamagedStoreError, StoreError
-from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, Vectors
+from rse_cli.ports import KEY_BITS, Bucket, EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, StorePlace, Vectors
 from rse_cli.timings import stage
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class LanceSnapshot:
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or Bucket
         The store.
     dataset : lance.LanceDataset or None
         The table at one version; None where nothing was ever committed.
@@ -57,7 +57,7 @@ class LanceSnapshot:
         For the dimension, and the statistics if they are of that version.
     """
 
-    def __init__(self, folder: Path, dataset: lance.LanceDataset | None, manifest: Manifest) -> None:
+    def __init__(self, folder: StorePlace, dataset: lance.LanceDataset | None, manifest: Manifest) -> None:
         self._folder = folder
         self._dataset = dataset
         self._manifest = manifest
@@ -200,15 +200,15 @@ class LanceSnapshot:
 
 
 @stage("fetch")
-def open_dataset(folder: Path) -> lance.LanceDataset | None:
+def open_dataset(folder: StorePlace) -> lance.LanceDataset | None:
     """Open the newest version for reading; None where no commit was made, or a kill left half a table."""
-    location = folder / TABLE_FOLDER
-    if not location.is_dir():
+    location, options = locate_table(folder)
+    if isinstance(folder, Path) and not Path(location).is_dir():
         return None
     lance = _import_lance()
     with explain_failure(folder):
         try:
-            return lance.dataset(str(location))
+            return lance.dataset(location, storage_options=options)
         except ValueError as error:
             if "was not found" in str(error):
                 return None
@@ -258,7 +258,7 @@ def is_chunk_key(keys: Keys) -> NDArray[np.bool_]:
 
 
 @contextmanager
-def explain_failure(store: Path, flag: str = "--rebuild") -> Iterator[None]:
+def explain_failure(store: StorePlace, flag: str = "--rebuild") -> Iterator[None]:
     """Turn what lance and lancedb raise into one line, which names what `rse ingest` needs to mend it."""
     try:
         yield
@@ -271,10 +271,20 @@ def explain_failure(store: Path, flag: str = "--rebuild") -> Iterator[None]:
             raise StoreError(f"the store {store} failed: {reason}: mend that and run it again") from error
         # Behind a comma lance says where in its own source.
         line = (str(error).splitlines() or [type(error).__name__])[0].split(", /")[0]
+        if isinstance(store, Bucket) and (fault := _find_bucket_fault(str(error))) is not None:
+            raise StoreError(f"the store {store} failed: {fault}") from error
         fault = f"the store {store} failed: {line[:200]}"
         if "not found" in str(error).lower():
             raise StoreError(f"{fault}: run the command again") from error
         raise DamagedStoreError(fault, str(store), flag) from error
+
+
+def _find_bucket_fault(text: str) -> str | None:
+    """Return what an object store makes fail that says nothing of the index; None where it is something else."""
+    if "concurrent transaction Restore" in text:
+        return "another process took it over, as this one was not heard of: run the command again"
+    request = re.search(r"Generic (?:S3|GCS|MicrosoftAzure) error: ([^\n]*)", text)
+    return request and f"{request[1][:200]}: see that it can be reached, and run the command again"
 
 
 def _find_system_fault(error: BaseException) -> str | None:

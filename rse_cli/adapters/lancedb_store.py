@@ -12,18 +12,17 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters import store_columns, store_rows
 from rse_cli.adapters.lance_searches import PARTITION_ROWS, filter_paths
 from rse_cli.adapters.lance_snapshot import LanceSnapshot, explain_failure, open_dataset, silence_logs
 from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index, read_manifest, write_manifest
-from rse_cli.adapters.store_folder import TABLE_FOLDER
-from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
+from rse_cli.adapters.store_files import open_files
+from rse_cli.adapters.store_lock import LOCK_SECONDS
 from rse_cli.adapters.store_readers import enter_as_reader, exclude_readers, leave_as_reader
 from rse_cli.errors import StoreError
-from rse_cli.ports import FileRecord, IndexedFile, Vectors
+from rse_cli.ports import Bucket, FileRecord, IndexedFile, StorePlace, Vectors
 from rse_cli.timings import stage
 
 if TYPE_CHECKING:
@@ -58,12 +57,12 @@ SCALAR_INDEXES = ("gid", "path", "text_hash")
 
 
 class LanceStore:
-    """The store in a folder; see `rse_cli.ports.Store`.
+    """The store in a folder or an object store; see `rse_cli.ports.Store`.
 
     Parameters
     ----------
-    folder : Path
-        A folder with a manifest.
+    folder : Path or Bucket
+        A store with a manifest.
     manifest : Manifest
         As read when the command began; a writer refuses to go on when another process changed it.
     lock_seconds : float
@@ -74,7 +73,7 @@ class LanceStore:
 
     def __init__(
         self,
-        folder: Path,
+        folder: StorePlace,
         manifest: Manifest,
         lock_seconds: float = LOCK_SECONDS,
         announce: Callable[[str], None] = lambda _: None,
@@ -109,7 +108,7 @@ class LanceStore:
         if self._held:
             yield
             return
-        with lock_store(self._folder, self._lock_seconds, self._announce):
+        with open_files(self._folder).lock(self._lock_seconds, self._announce):
             self._held = True
             try:
                 self._summaries = self.snapshot().summaries()
@@ -205,7 +204,7 @@ class LanceStore:
             if open_dataset(self._folder) is None:
                 return
             with explain_failure(self._folder):
-                table = _open_table(self._folder, self._manifest.model.dimension)
+                table = self._open_for_commit()
                 _update_indexes(table, self._folder)
                 _drop_versions(self._folder)
                 seal_table(self._folder)
@@ -213,7 +212,7 @@ class LanceStore:
 
     def _merge(self, rows: pa.Table, outdated: Sequence[str]) -> None:
         """Commit `rows`; every other row of the paths `outdated` goes in the same commit."""
-        table = _open_table(self._folder, self._manifest.model.dimension)
+        table = self._open_for_commit()
         if not rows.num_rows:
             table.delete(filter_paths(outdated))
             return
@@ -224,6 +223,15 @@ class LanceStore:
         # Head rows have no vector; every other vector was checked.
         merge.execute(rows, on_bad_vectors="null")
 
+    def _open_for_commit(self) -> Table:
+        """Open the newest version, and only then see that the lock is held: who takes it from now on fences this out.
+
+        See `rse_cli.adapters.bucket_files.fence_table`.
+        """
+        table = _open_table(self._folder, self._manifest.model.dimension)
+        open_files(self._folder).confirm_lock()
+        return table
+
     def _store_statistics(self, *, settled: bool = False) -> None:
         dataset = open_dataset(self._folder)
         if dataset is not None:
@@ -232,13 +240,14 @@ class LanceStore:
             write_manifest(self._folder, dataclasses.replace(read_manifest(self._folder), statistics=stored))
 
 
-def _open_table(folder: Path, dimension: int) -> Table:
+def _open_table(folder: StorePlace, dimension: int) -> Table:
     """Open the newest version for writing, with every index that must be there before rows are."""
     silence_logs()
     import lancedb
     from lancedb.index import FTS, BTree
 
-    connection = lancedb.connect(str(folder))
+    options = dict(folder.options) if isinstance(folder, Bucket) else None
+    connection = lancedb.connect(str(folder), storage_options=options)
     try:
         table = connection.open_table(TABLE_NAME)
     except ValueError:
@@ -261,24 +270,30 @@ def _open_table(folder: Path, dimension: int) -> Table:
     return table
 
 
-def _update_indexes(table: Table, folder: Path) -> None:
+def _reopen(folder: StorePlace) -> lance.LanceDataset:
+    """Open the newest version of a table that is there."""
+    dataset = open_dataset(folder)
+    assert dataset is not None
+    return dataset
+
+
+def _update_indexes(table: Table, folder: StorePlace) -> None:
     """Build the vector index once it pays, and bring all indexes up to date once searches feel it."""
-    import lance
     from lancedb.index import IvfSq
 
-    dataset = lance.dataset(str(folder / TABLE_FOLDER))
+    dataset = _reopen(folder)
     indexes = list(table.list_indices())
     if _wants_vector_index(dataset, [index.name for index in indexes if index.columns == ["vector"]]):
         table.create_index("vector", config=IvfSq(distance_type="cosine", target_partition_size=PARTITION_ROWS))
     if _is_scattered(dataset):
         # Only pieces that the same indexes hold are joined.
-        lance.dataset(str(folder / TABLE_FOLDER)).optimize.optimize_indices()
+        _reopen(folder).optimize.optimize_indices()
         table.checkout_latest()
         # Ten years keep all versions: `_drop_versions` knows better which have readers.
         table.optimize(cleanup_older_than=timedelta(days=3650))
     elif any((index.num_unindexed_rows or 0) > UNINDEXED_ROWS for index in indexes):
         # A new piece of index beside the old one: 55 ms at 100,000 rows, where merging them takes a second.
-        lance.dataset(str(folder / TABLE_FOLDER)).optimize.optimize_indices(num_indices_to_merge=0)
+        _reopen(folder).optimize.optimize_indices(num_indices_to_merge=0)
 
 
 def _is_scattered(dataset: lance.LanceDataset) -> bool:
@@ -303,15 +318,13 @@ def _wants_vector_index(dataset: lance.LanceDataset, present: Sequence[str]) -> 
     return bool(rows > CROWDED * PARTITION_ROWS * partitions)
 
 
-def _drop_versions(folder: Path) -> None:
+def _drop_versions(folder: StorePlace) -> None:
     """Drop all old versions where nobody reads, else those that were superseded `KEEP_SECONDS` ago.
 
     A version's own age says nothing: last week's may have been the newest until a moment ago and have readers.
     """
-    import lance
-
     with exclude_readers(folder) as is_alone:
-        dataset = lance.dataset(str(folder / TABLE_FOLDER))
+        dataset = _reopen(folder)
         versions: list[Any] = dataset.versions()
         if is_alone:
             if len(versions) > 1:

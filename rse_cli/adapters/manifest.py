@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.found_files import Selection
-from rse_cli.adapters.store_folder import DRAFT_NAME, MANIFEST_NAME, STORE_NAME, discard_table, prepare_folder
-from rse_cli.adapters.store_lock import LOCK_SECONDS, lock_store
+from rse_cli.adapters.store_files import open_files
+from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME
+from rse_cli.adapters.store_lock import LOCK_SECONDS
 from rse_cli.errors import DamagedStoreError, StoreError
-from rse_cli.ports import ModelIdentity
+from rse_cli.ports import ModelIdentity, StorePlace
 
 FORMAT_VERSION = 2
 """Raised when a store written by an older version can't be read any more."""
@@ -108,19 +109,22 @@ class Manifest:
     format_version: int = FORMAT_VERSION
 
 
-def locate_root(store: Path, manifest: Manifest) -> Path:
+def locate_root(store: StorePlace, manifest: Manifest) -> Path:
     """Return the absolute folder that the paths in the store at `store` are relative to."""
-    return (store.resolve() / manifest.root).resolve()
+    return (store.resolve() / manifest.root if isinstance(store, Path) else Path(manifest.root)).resolve()
 
 
-def describe_root(store: Path, root: Path) -> str:
+def describe_root(store: StorePlace, root: Path) -> str:
     """Return `root` as a manifest holds it: relative to a store inside it, so that both can move together."""
-    store, root = store.resolve(), root.resolve()
+    root = root.resolve()
+    if not isinstance(store, Path):
+        return str(root)
+    store = store.resolve()
     return Path(os.path.relpath(root, store)).as_posix() if store.is_relative_to(root) else str(root)
 
 
 def create_manifest(
-    store: Path,
+    store: StorePlace,
     root: Path,
     model: ModelIdentity,
     backend: str,
@@ -156,16 +160,17 @@ def create_manifest(
         If the folder holds anything that isn't a store's, can't be written or locked, or without `rebuild` holds
         another index.
     """
-    prepare_folder(store)
+    files = open_files(store)
+    files.prepare()
     manifest = Manifest(describe_root(store, root), model, backend, chunking)
-    with lock_store(store, timeout, announce):
-        if not rebuild and (store / MANIFEST_NAME).exists():
+    with files.lock(timeout, announce):
+        if files.holds(MANIFEST_NAME) and not rebuild:
             present = read_manifest(store)
             if not is_same_index(present, manifest):
                 raise StoreError(f"another index was made at {store}: run the command again")
             return present
         # In this order a kill in between leaves an empty index, never a table under a manifest of another model.
-        discard_table(store)
+        files.discard_table()
         write_manifest(store, manifest)
     return manifest
 
@@ -175,7 +180,7 @@ def is_same_index(one: Manifest, other: Manifest) -> bool:
     return replace(one, statistics=None, sources=()) == replace(other, statistics=None, sources=())
 
 
-def add_sources(store: Path, sources: Sequence[Source]) -> None:
+def add_sources(store: StorePlace, sources: Sequence[Source]) -> None:
     """Note what was ingested; a source takes the place of those at its path and below.
 
     The caller holds the lock.
@@ -191,7 +196,7 @@ def add_sources(store: Path, sources: Sequence[Source]) -> None:
         write_manifest(store, replace(manifest, sources=together))
 
 
-def read_manifest(store: Path, *, any_version: bool = False) -> Manifest:
+def read_manifest(store: StorePlace, *, any_version: bool = False) -> Manifest:
     """Read what the store at `store` says about itself.
 
     Parameters
@@ -207,11 +212,11 @@ def read_manifest(store: Path, *, any_version: bool = False) -> Manifest:
         If there is no store, it isn't one, or another version made it; says what to run.
     """
     try:
-        content = (store / MANIFEST_NAME).read_bytes()
+        content = open_files(store).read(MANIFEST_NAME)
     except (FileNotFoundError, NotADirectoryError):
-        if store.exists() and not store.is_dir():
+        if isinstance(store, Path) and store.exists() and not store.is_dir():
             raise StoreError(f"{store} is not a store but a file: give --store a folder") from None
-        where = "" if store.name == STORE_NAME else f" --store {store}"
+        where = "" if isinstance(store, Path) and store.name == STORE_NAME else f" --store {store}"
         raise StoreError(f"no index at {store}: run `rse ingest{where}`") from None
     except OSError as error:
         raise StoreError(f"can't read the store {store}: {error.strerror or error}") from error
@@ -225,10 +230,10 @@ def read_manifest(store: Path, *, any_version: bool = False) -> Manifest:
     raise DamagedStoreError(f"{store} was made by another version of rse", str(store))
 
 
-def is_manifest_whole(store: Path) -> bool:
+def is_manifest_whole(store: StorePlace) -> bool:
     """Tell whether the manifest says what was written, by its own digest."""
     try:
-        data = json.loads((store / MANIFEST_NAME).read_bytes())
+        data = json.loads(open_files(store).read(MANIFEST_NAME))
         return bool(data.pop("digest") == digest_data(data))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
@@ -239,7 +244,7 @@ def digest_data(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
-def write_manifest(store: Path, manifest: Manifest) -> None:
+def write_manifest(store: StorePlace, manifest: Manifest) -> None:
     """Put `manifest` in place in one step: a reader sees the old one or the new one, a kill leaves one of them.
 
     Every writer must hold the lock.
@@ -253,13 +258,7 @@ def write_manifest(store: Path, manifest: Manifest) -> None:
     data = json.loads(json.dumps(asdict(manifest)))
     text = json.dumps(data | {"digest": digest_data(data)}, indent=1, ensure_ascii=False) + "\n"
     try:
-        draft = store / DRAFT_NAME
-        try:
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(store / MANIFEST_NAME)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        open_files(store).replace(MANIFEST_NAME, text.encode())
     except OSError as error:
         raise StoreError(f"can't write the store {store}: {error.strerror or error}") from error
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ from rse_cli.adapters.store_folder import TABLE_FOLDER
 from rse_cli.adapters.store_readers import enter_as_reader, leave_as_reader
 from rse_cli.adapters.store_rows import digest_rows
 from rse_cli.adapters.store_seal import check_seal, read_fragment_paths
-from rse_cli.ports import KEY_BITS
+from rse_cli.ports import KEY_BITS, StorePlace
 
 if TYPE_CHECKING:
     import lance
@@ -119,13 +118,13 @@ class _Tally:
         self.damaged += other.damaged
 
 
-def find_damage(store: Path, manifest: Manifest) -> Damage:
+def find_damage(store: StorePlace, manifest: Manifest) -> Damage:
     """Read all of an index and say what is damaged.
 
     Parameters
     ----------
-    store : Path
-        The store's folder.
+    store : Path or Bucket
+        The store.
     manifest : Manifest
         As read from it.
 

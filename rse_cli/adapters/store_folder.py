@@ -15,7 +15,7 @@ STORE_NAME = ".rse"
 
 TABLE_FOLDER = "chunks.lance"
 MANIFEST_NAME = "manifest.json"
-DRAFT_NAME = "manifest.json.new"
+DRAFT_ENDING = ".new"
 """One name for all writers, since they hold the lock; what a kill leaves is written over."""
 
 DISCARDED_NAME = "discarded"
@@ -30,11 +30,11 @@ IGNORE_TEXT = "*\n"
 OWN_NAMES = frozenset(
     {
         MANIFEST_NAME,
-        DRAFT_NAME,
+        f"{MANIFEST_NAME}{DRAFT_ENDING}",
         LOCK_NAME,
         READERS_NAME,
         SEAL_NAME,
-        f"{SEAL_NAME}.new",
+        f"{SEAL_NAME}{DRAFT_ENDING}",
         IGNORE_NAME,
         TABLE_FOLDER,
         DISCARDED_NAME,

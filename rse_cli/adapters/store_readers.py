@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rse_cli.ports import StorePlace
+
 READERS_NAME = "readers"
 
 ENTRY_SECONDS = 5.0
@@ -20,20 +22,22 @@ ENTRY_SECONDS = 5.0
 POLL_SECONDS = 0.002
 
 
-def enter_as_reader(store: Path) -> int | None:
+def enter_as_reader(store: StorePlace) -> int | None:
     """Note that this process reads the store, until the descriptor that is returned is closed.
 
     Parameters
     ----------
-    store : Path
-        An existing folder.
+    store : Path or Bucket
+        An existing folder, or an object store.
 
     Returns
     -------
     int or None
-        None where the file can be neither opened nor made, as in a read-only store, which nobody cleans; or where
-        dropping takes too long.
+        None where the file can be neither opened nor made, as in a read-only store, which nobody cleans; where
+        dropping takes too long; or in an object store, where old versions go by their age alone.
     """
+    if not isinstance(store, Path):
+        return None
     try:
         descriptor = os.open(store / READERS_NAME, os.O_RDONLY | os.O_CREAT, 0o666)
     except OSError:
@@ -58,11 +62,14 @@ def leave_as_reader(entry: int | None) -> None:
 
 
 @contextmanager
-def exclude_readers(store: Path) -> Iterator[bool]:
+def exclude_readers(store: StorePlace) -> Iterator[bool]:
     """Keep readers out, and tell whether there are none; they can enter again afterwards.
 
     The caller holds the store's lock.
     """
+    if not isinstance(store, Path):
+        yield False
+        return
     try:
         descriptor = os.open(store / READERS_NAME, os.O_RDONLY | os.O_CREAT, 0o666)
     except OSError:

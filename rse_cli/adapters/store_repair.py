@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from rse_cli.adapters.lance_searches import filter_paths
 from rse_cli.adapters.lance_snapshot import explain_failure, open_dataset
 from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_check import Damage
+from rse_cli.ports import StorePlace
 
 STEP = 500
 """Paths or rows that one condition names."""
 
 
-def remove_damage(store: Path, damage: Damage) -> None:
+def remove_damage(store: StorePlace, damage: Damage) -> None:
     """Drop pieces of the table that can't be read, all rows of damaged files, and damaged search indexes.
 
     The caller holds the store's lock. A kill in between leaves files that are in part or not at all there, which the
@@ -22,8 +22,8 @@ def remove_damage(store: Path, damage: Damage) -> None:
 
     Parameters
     ----------
-    store : Path
-        The store's folder.
+    store : Path or Bucket
+        The store.
     damage : Damage
         As found in the newest version; none that is beyond repair.
 
@@ -50,7 +50,7 @@ def remove_damage(store: Path, damage: Damage) -> None:
             dataset.delete(condition)
 
 
-def _drop_fragments(store: Path, fragments: Sequence[int]) -> None:
+def _drop_fragments(store: StorePlace, fragments: Sequence[int]) -> None:
     """Commit a version without some pieces; no row of them need be read for that."""
     if not fragments:
         return
@@ -59,4 +59,4 @@ def _drop_fragments(store: Path, fragments: Sequence[int]) -> None:
     dataset = open_dataset(store)
     assert dataset is not None
     operation = lance.LanceOperation.Delete([], fragments, "true")
-    lance.LanceDataset.commit(dataset.uri, operation, read_version=dataset.version)
+    lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)

@@ -9,15 +9,15 @@ A store whose manifest says that it is settled has been sealed, so that a seal t
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rse_cli.adapters.lance_snapshot import open_dataset
 from rse_cli.adapters.manifest import digest_data
+from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_folder import SEAL_NAME, TABLE_FOLDER
+from rse_cli.ports import StorePlace
 
 INDEXES, DELETIONS, VERSIONS = "_indices", "_deletions", "_versions"
 
@@ -53,13 +53,13 @@ class _Seal:
     paths: Mapping[int, list[str]] = field(default_factory=dict)
 
 
-def seal_table(store: Path) -> None:
+def seal_table(store: StorePlace) -> None:
     """Write down the digests of all files but those of rows, and the paths in those, at the newest version.
 
     Parameters
     ----------
-    store : Path
-        The store's folder, locked by the caller.
+    store : Path or Bucket
+        The store, locked by the caller.
 
     Raises
     ------
@@ -70,34 +70,29 @@ def seal_table(store: Path) -> None:
     if dataset is None:
         return
     known = _read_seal(store).files
-    table = store / TABLE_FOLDER
+    kept = open_files(store)
+    names = sorted(name for folder in (INDEXES, DELETIONS, VERSIONS) for name in kept.list_table(folder))
     files = {
-        name: known.get(name) or _hash_file(table / name)
-        for name in sorted(
-            path.relative_to(table).as_posix()
-            for folder in (INDEXES, DELETIONS, VERSIONS)
-            for path in (table / folder).rglob("*")
-            if path.is_file() and path.name != HINT_NAME
-        )
+        name: known.get(name) or kept.digest(f"{TABLE_FOLDER}/{name}")
+        for name in names
+        if not name.endswith(f"/{HINT_NAME}")
     }
     paths = {
         str(fragment.fragment_id): fragment.to_table(columns=["path"])["path"].unique().to_pylist()
         for fragment in dataset.get_fragments()
     }
     seal = {"table_version": dataset.version, "files": files, "paths": paths}
-    draft = store / f"{SEAL_NAME}.new"
-    text = json.dumps(seal | {"digest": digest_data(seal)}, indent=1, ensure_ascii=False)
-    draft.write_text(text + "\n", encoding="utf-8")
-    draft.replace(store / SEAL_NAME)
+    text = json.dumps(seal | {"digest": digest_data(seal)}, indent=1, ensure_ascii=False) + "\n"
+    kept.replace(SEAL_NAME, text.encode())
 
 
-def check_seal(store: Path, version: int, sealed: int) -> BrokenSeal:
+def check_seal(store: StorePlace, version: int, sealed: int) -> BrokenSeal:
     """Compare the files with the seal.
 
     Parameters
     ----------
-    store : Path
-        The store's folder.
+    store : Path or Bucket
+        The store.
     version : int
         The version of the table that is looked at. Where the seal is of another one, as after a kill, files that are
         gone count for nothing, and those that are new can't be told.
@@ -105,10 +100,11 @@ def check_seal(store: Path, version: int, sealed: int) -> BrokenSeal:
         The version that must have been sealed, 0 if none need have been.
     """
     seal = _read_seal(store)
+    kept = open_files(store)
     broken = []
     for name, digest in seal.files.items():
         try:
-            if _hash_file(store / TABLE_FOLDER / name) != digest:
+            if kept.digest(f"{TABLE_FOLDER}/{name}") != digest:
                 broken.append(name)
         except OSError:
             if seal.version == version:
@@ -119,23 +115,18 @@ def check_seal(store: Path, version: int, sealed: int) -> BrokenSeal:
     return BrokenSeal(indexes, records, is_lost=seal.version < sealed)
 
 
-def read_fragment_paths(store: Path) -> Mapping[int, list[str]]:
+def read_fragment_paths(store: StorePlace) -> Mapping[int, list[str]]:
     """Return whose rows lay in each fragment when the seal was written."""
     return _read_seal(store).paths
 
 
-def _read_seal(store: Path) -> _Seal:
+def _read_seal(store: StorePlace) -> _Seal:
     """Return what was written down; a seal that is missing or damaged says nothing."""
     try:
-        data = json.loads((store / SEAL_NAME).read_bytes())
+        data = json.loads(open_files(store).read(SEAL_NAME))
         if data.pop("digest") != digest_data(data):
             return _Seal()
         paths = {int(fragment): list(paths) for fragment, paths in data["paths"].items()}
         return _Seal(int(data["table_version"]), dict(data["files"]), paths)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return _Seal()
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

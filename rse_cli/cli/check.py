@@ -14,7 +14,7 @@ def check(
         str | None, typer.Argument(metavar="[CASES]", help="A file of cases, YAML or JSON lines.", show_default=False)
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
+        str | None, typer.Option(metavar="DIR|URL", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
     ] = None,
     min: Annotated[
         list[str] | None,

@@ -15,7 +15,7 @@ def ingest(
         list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files and folders; default: the current folder.")
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
+        str | None, typer.Option(metavar="DIR|URL", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
     ] = None,
     include: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Only files that match; repeatable.")

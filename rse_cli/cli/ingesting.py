@@ -57,7 +57,7 @@ from rse_cli.pipeline.ingest import (
     ingest_files,
 )
 from rse_cli.pipeline.planning import UNREAD, Plan
-from rse_cli.ports import FileRecord
+from rse_cli.ports import FileRecord, StorePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,10 @@ class IngestResult:
 
     Parameters
     ----------
-    folder, root : Path
-        The index and what its paths are relative to.
+    folder : Path or Bucket
+        The index.
+    root : Path
+        What its paths are relative to.
     summary : Summary
         Files by what became of them.
     dry_run : bool
@@ -103,7 +105,7 @@ class IngestResult:
         After a repair what was damaged and is whole again.
     """
 
-    folder: Path
+    folder: StorePlace
     root: Path
     summary: Summary
     dry_run: bool

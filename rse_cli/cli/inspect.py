@@ -15,7 +15,7 @@ def inspect(
         typer.Argument(metavar="QUERY...", help="Queries; several are answered together; - reads stdin."),
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
+        str | None, typer.Option(metavar="DIR|URL", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
     ] = None,
     method: Annotated[str | None, typer.Option("--method", "-m", metavar="NAME", help="How to choose (rse).")] = None,
     preset: Annotated[

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -91,8 +90,9 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_TERMINATED
     except DamagedStoreError as fault:
         from rse_cli.cli.wiring import name_ingest
+        from rse_cli.config import read_place
 
-        command = name_ingest(Path(fault.folder), fault.flag)
+        command = name_ingest(read_place(fault.folder, os.environ), fault.flag)
         say(f"rse: {make_visible_line(fault.fault)}: {fault.remedy} with `{make_visible_line(command)}`")
         return EXIT_ERROR
     except RseError as fault:

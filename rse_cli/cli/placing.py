@@ -10,11 +10,13 @@ from pathlib import Path
 
 from rse_cli.adapters.given_paths import choose_root
 from rse_cli.adapters.manifest import Manifest, read_manifest
+from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store, refuse_links
 from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.wiring import choose_index_root, locate_current_folder
 from rse_cli.config import choose_store
 from rse_cli.errors import StoreError
+from rse_cli.ports import Bucket, StorePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Place:
     `was_found` says that it was looked for, not named by the user: it may have come with somebody else's folder.
     """
 
-    folder: Path
+    folder: StorePlace
     root: Path
     exists: bool
     manifest: Manifest | None
@@ -37,21 +39,24 @@ def find_place(paths: Sequence[Path], store: str | None, *, rebuild: bool) -> Pl
     named = choose_store(store, os.environ)
     folder = named or find_store(base) or base / STORE_NAME
     was_found = named is None
-    refuse_links(folder, was_found=was_found)
+    if isinstance(folder, Path):
+        refuse_links(folder, was_found=was_found)
     try:
-        exists = (folder / MANIFEST_NAME).exists()
+        exists = open_files(folder).holds(MANIFEST_NAME)
     except OSError as fault:
         raise StoreError(f"can't read the store {folder}: {fault.strerror or fault}") from fault
     manifest = _read_known(folder, rebuild=rebuild) if exists else None
     if manifest is not None:
         root = choose_index_root(folder, manifest, was_found=was_found)
+        if isinstance(folder, Bucket) and not root.is_dir():
+            raise StoreError(f"{folder} indexes {root}, which is not on this machine: ingest where it is")
         return Place(folder, root, exists, manifest, was_found)
     # A new store that was named says nothing about the root, whatever it is called.
-    at_home = folder.name == STORE_NAME and (exists or was_found)
+    at_home = isinstance(folder, Path) and folder.name == STORE_NAME and (exists or was_found)
     return Place(folder, folder.resolve().parent if at_home else base, exists, None, was_found)
 
 
-def _read_known(folder: Path, *, rebuild: bool) -> Manifest | None:
+def _read_known(folder: StorePlace, *, rebuild: bool) -> Manifest | None:
     """Read the manifest; a rebuild takes that of another format too, or none where it can't be read."""
     try:
         return read_manifest(folder)

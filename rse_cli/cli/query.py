@@ -23,7 +23,7 @@ def query(
         typer.Argument(metavar="TEXT...", help="Queries; several are answered together; - reads stdin."),
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
+        str | None, typer.Option(metavar="DIR|URL", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
     ] = None,
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="precision, balanced (default) or find_all.")

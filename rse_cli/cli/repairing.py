@@ -66,10 +66,10 @@ def run_repair(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
 
 def _take_out_damage(index: Index, settings: Settings) -> Damage:
     from rse_cli.adapters.store_check import find_damage
-    from rse_cli.adapters.store_lock import lock_store
+    from rse_cli.adapters.store_files import open_files
     from rse_cli.adapters.store_repair import remove_damage
 
-    with lock_store(index.folder, settings.ingest["lock_timeout"], announce_wait):
+    with open_files(index.folder).lock(settings.ingest["lock_timeout"], announce_wait):
         damage = find_damage(index.folder, index.manifest)
         if damage.beyond_repair:
             raise DamagedStoreError(f"{index.folder} can't be repaired: {damage.beyond_repair}", str(index.folder))

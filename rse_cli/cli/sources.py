@@ -22,7 +22,7 @@ from rse_cli.timings import stage
 
 if TYPE_CHECKING:
     from rse_cli.pipeline.freshness import Staleness
-    from rse_cli.ports import FileRecord, FoundFile, Snapshot
+    from rse_cli.ports import FileRecord, FoundFile, Snapshot, StorePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def describe_selection(selection: Selection) -> dict[str, Any]:
 
 @stage("find")
 def survey_paths(
-    root: Path, folder: Path, paths: Sequence[Path], selection: Selection, known: Sequence[FileRecord]
+    root: Path, folder: StorePlace, paths: Sequence[Path], selection: Selection, known: Sequence[FileRecord]
 ) -> Survey:
     """Find the files below given paths; one that is gone is fine where the index holds something of it.
 
@@ -57,7 +57,7 @@ def survey_paths(
     ----------
     root : Path
         What paths are relative to, resolved.
-    folder : Path
+    folder : Path or Bucket
         The store.
     paths : sequence of Path
         As given, at least one.
@@ -86,7 +86,7 @@ def survey_paths(
 
 
 @stage("find")
-def survey_sources(root: Path, folder: Path, sources: Sequence[Source]) -> Survey:
+def survey_sources(root: Path, folder: StorePlace, sources: Sequence[Source]) -> Survey:
     """Find the files of sources as their own ingests would. What lies in a deeper source is left to that one."""
     files: dict[str, FoundFile] = {}
     oversize: dict[str, int] = {}
@@ -95,7 +95,7 @@ def survey_sources(root: Path, folder: Path, sources: Sequence[Source]) -> Surve
         inner = [other.path for other in sources if other != source and _lies_in(other.path, source.path)]
         path = root / source.path
         if not os.path.lexists(path):
-            if reason := _explain_closed(path):
+            if reason := _explain_closed(path) or _explain_absent(root, folder):
                 problems[source.path] = reason
             continue
         found = discover_files(root, [path], make_selection(source.selection), folder)
@@ -110,6 +110,11 @@ def survey_sources(root: Path, folder: Path, sources: Sequence[Source]) -> Surve
             tuple(sorted(problems.items())),
         ),
     )
+
+
+def _explain_absent(root: Path, folder: StorePlace) -> str | None:
+    """Say that a machine lacks the files of an index that many share; None where they are here, or were deleted."""
+    return None if isinstance(folder, Path) or root.is_dir() else "not on this machine"
 
 
 def plan_survey(survey: Survey, records: Sequence[FileRecord]) -> Plan:

@@ -11,7 +11,7 @@ from rse_cli.cli.timing_flag import Timings
 
 def status(
     store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
+        str | None, typer.Option(metavar="DIR|URL", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     verbose: Annotated[

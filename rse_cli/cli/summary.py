@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.manifest import Manifest
+from rse_cli.adapters.store_files import open_files
 from rse_cli.cli.ingesting import IngestResult
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
 from rse_cli.cli.sources import list_left_out, measure_changes, survey_index
@@ -17,7 +16,7 @@ from rse_cli.cli.verifying import describe_findings
 from rse_cli.cli.wiring import open_index
 from rse_cli.pipeline.freshness import Staleness
 from rse_cli.pipeline.ingest import PROBLEM_STATUSES, TEXTLESS_STATUSES, explain, is_scan
-from rse_cli.ports import FileRecord
+from rse_cli.ports import FileRecord, StorePlace
 from rse_cli.timings import stage
 
 SCHEMA_VERSION = 1
@@ -84,7 +83,7 @@ class Status:
     searched without).
     """
 
-    folder: Path
+    folder: StorePlace
     root: Path
     manifest: Manifest
     records: tuple[FileRecord, ...]
@@ -100,7 +99,7 @@ def measure_status(store: str | None) -> Status:
     index = open_index(store)
     snapshot = index.store.snapshot()
     records = tuple(snapshot.files())
-    n_bytes = _measure_bytes(index.folder)
+    n_bytes = open_files(index.folder).measure()
     survey = survey_index(index)
     staleness = measure_changes(survey, records, confirm_bytes=None)
     return Status(
@@ -114,16 +113,6 @@ def measure_status(store: str | None) -> Status:
         snapshot.is_settled(),
         snapshot.count_waiting(),
     )
-
-
-def _measure_bytes(folder: Path) -> int:
-    """Add up the files of a folder, of which another process may drop some meanwhile."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += (Path(place) / name).lstat().st_size
-    return total
 
 
 @stage("render")

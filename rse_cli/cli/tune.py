@@ -14,7 +14,7 @@ def tune(
         str | None, typer.Argument(metavar="[CASES]", help="A file of cases, YAML or JSON lines.", show_default=False)
     ] = None,
     store: Annotated[
-        str | None, typer.Option(metavar="DIR", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
+        str | None, typer.Option(metavar="DIR|URL", help="The index; default: RSE_STORE, else the nearest .rse/ above.")
     ] = None,
     from_headings: Annotated[
         bool, typer.Option("--from-headings", help="Tune on cases made from the headings of the index.")

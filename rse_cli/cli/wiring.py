@@ -19,6 +19,7 @@ from rse_cli.core.chunking import CHUNKING_VERSION
 from rse_cli.core.lexical import TERMS_VERSION
 from rse_cli.core.methods import list_method_keys
 from rse_cli.errors import StoreError, UsageError
+from rse_cli.ports import StorePlace
 
 if TYPE_CHECKING:
     from rse_cli.adapters.lancedb_store import LanceStore
@@ -31,12 +32,12 @@ TEXT_VERSION = CHUNKING_VERSION * 100 + TERMS_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index on disk: where it lies, the root of its paths, what it says of itself, and the open store.
+    """An index: where it lies, the root of its paths, what it says of itself, and the open store.
 
     `is_trusted` says that the user has named it or its model; else it may have come with somebody else's folder.
     """
 
-    folder: Path
+    folder: StorePlace
     root: Path
     manifest: Manifest
     store: LanceStore
@@ -57,13 +58,14 @@ def open_index(flag: str | None) -> Index:
     folder = named or find_store(locate_current_folder())
     if folder is None:
         raise StoreError("no index in this folder or above it: run `rse ingest` in the folder to be indexed")
-    refuse_links(folder, was_found=named is None)
+    if isinstance(folder, Path):
+        refuse_links(folder, was_found=named is None)
     manifest = check_version(folder, read_manifest(folder))
     root = choose_index_root(folder, manifest, was_found=named is None)
     return Index(folder, root, manifest, LanceStore(folder, manifest), is_trusted=named is not None)
 
 
-def choose_index_root(folder: Path, manifest: Manifest, *, was_found: bool) -> Path:
+def choose_index_root(folder: StorePlace, manifest: Manifest, *, was_found: bool) -> Path:
     """Return the root of an index: a store that came with a folder may not reach out of it, as a named one may.
 
     Raises
@@ -72,7 +74,7 @@ def choose_index_root(folder: Path, manifest: Manifest, *, was_found: bool) -> P
         If it does.
     """
     root = locate_root(folder, manifest)
-    if was_found and root != folder.resolve().parent:
+    if was_found and isinstance(folder, Path) and root != folder.resolve().parent:
         raise StoreError(f"{folder} says that it indexes {root}: if that is meant, name it with --store {folder}")
     return root
 
@@ -91,7 +93,7 @@ def locate_current_folder() -> Path:
         raise UsageError("the current folder was deleted: change to another one") from fault
 
 
-def check_version(folder: Path, manifest: Manifest) -> Manifest:
+def check_version(folder: StorePlace, manifest: Manifest) -> Manifest:
     """Return a manifest whose texts were cut as this version cuts them.
 
     Raises
@@ -104,16 +106,20 @@ def check_version(folder: Path, manifest: Manifest) -> Manifest:
     return manifest
 
 
-def name_rebuild(folder: Path, flags: Sequence[str] = ()) -> str:
+def name_rebuild(folder: StorePlace, flags: Sequence[str] = ()) -> str:
     """Return the command that rebuilds an index; it names the store where it would not be found from here."""
     return name_ingest(folder, "--rebuild", *flags)
 
 
-def name_ingest(folder: Path, *flags: str) -> str:
+def name_ingest(folder: StorePlace, *flags: str) -> str:
     """Return a command for an index; it names the store where it would not be found from here."""
     found = choose_store(None, os.environ) or find_store(locate_current_folder())
-    here = found is not None and found.resolve() == folder.resolve()
+    here = found is not None and _resolve(found) == _resolve(folder)
     return shlex.join(["rse", "ingest", *flags, *([] if here else ["--store", str(folder)])])
+
+
+def _resolve(place: StorePlace) -> StorePlace:
+    return place.resolve() if isinstance(place, Path) else place
 
 
 def read_settings(root: Path | None, flags: Mapping[str, Any], *, check_model: bool = False) -> Settings:
@@ -128,7 +134,7 @@ def choose_limits(settings: Settings) -> ReadLimits:
     return ReadLimits(settings.ingest["read_timeout"], settings.ingest["read_memory"])
 
 
-def open_for_writing(folder: Path, manifest: Manifest, settings: Settings) -> LanceStore:
+def open_for_writing(folder: StorePlace, manifest: Manifest, settings: Settings) -> LanceStore:
     """Open the store of an index, to wait for other writers as long as the settings say."""
     from rse_cli.adapters.lancedb_store import LanceStore
 

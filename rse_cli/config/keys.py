@@ -13,6 +13,9 @@ PROJECT_FILE = "rse.toml"
 WEIGHTS_SECTION = "source_weights"
 """Its keys are globs, not names."""
 
+STORE_SECTION = "store"
+"""How to get to object stores; which store, no file says."""
+
 DEFAULT_MODELS = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2")
 """The names of the model that comes with the package; any other one is a matter of trust."""
 
@@ -45,6 +48,18 @@ KEYS: Mapping[str, Mapping[str, Key]] = {
         "read_timeout": Key(make_number(0.1, 86_400), 20.0, is_limit=True),
         "read_memory": Key(SIZE, 1_000_000_000, is_limit=True),
         "lock_timeout": Key(make_number(0, 86_400), 60.0, is_limit=True),
+    },
+    # In capitals these are the variables that Lance and other programs know.
+    STORE_SECTION: {
+        "aws_endpoint_url": Key(TEXT, user_only=True),
+        "aws_region": Key(TEXT, user_only=True),
+        "aws_access_key_id": Key(TEXT, user_only=True),
+        "aws_secret_access_key": Key(TEXT, user_only=True),
+        "aws_session_token": Key(TEXT, user_only=True),
+        "aws_allow_http": Key(FLAG, user_only=True),
+        "google_service_account": Key(TEXT, user_only=True),
+        "azure_storage_account_name": Key(TEXT, user_only=True),
+        "azure_storage_account_key": Key(TEXT, user_only=True),
     },
     "query": {
         "preset": Key(make_choice("precision", "balanced", "find_all"), "balanced"),

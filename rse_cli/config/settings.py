@@ -15,13 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.config.files import SettingsFile, locate_user_file, read_file
-from rse_cli.config.keys import DEFAULT_MODELS, KEYS, PROJECT_FILE, VARIABLE_SECTIONS, WEIGHTS_SECTION, Key
+from rse_cli.config.keys import (
+    DEFAULT_MODELS,
+    KEYS,
+    PROJECT_FILE,
+    STORE_SECTION,
+    VARIABLE_SECTIONS,
+    WEIGHTS_SECTION,
+    Key,
+)
 from rse_cli.config.kinds import FLAG, NUMBER, TEXT, WHOLE, Kind, make_number, show_value
 from rse_cli.config.variables import STORE_VARIABLE, list_misspelt, name_variable
 from rse_cli.core.spelling import suggest_name
 from rse_cli.errors import ConfigError, UsageError
 
 _METHOD_KINDS: Mapping[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, str: TEXT}
+
+_NO_STORE = "a file can't choose the store: use --store or RSE_STORE"
 
 _MAX_FAULTS = 20
 """More than anyone mends at once, and still a message that can be read."""
@@ -163,7 +173,8 @@ def _take_file(collected: _Collected, file: SettingsFile, is_users: bool) -> Non
             place = file.name_place(section)
             collected.faults.append(f"{place}: {_explain_unknown(collected.keys, section, isinstance(table, dict))}")
         elif not isinstance(table, dict):
-            collected.faults.append(f"{file.name_place(section)}: [{section}] must be a section")
+            fault = _NO_STORE if section == STORE_SECTION else f"[{section}] must be a section"
+            collected.faults.append(f"{file.name_place(section)}: {fault}")
         else:
             _take_section(collected, file, section, table, is_users)
 
@@ -198,8 +209,6 @@ def _take_section(
 
 def _explain_unknown(keys: Mapping[str, Mapping[str, Key]], name: str, is_section: bool) -> str:
     """Say what is wrong with a name at the top level."""
-    if name == "store":
-        return "a file can't choose the store: use --store or RSE_STORE"
     if is_section:
         return f"unknown section {name!r}{_suggest(name, keys)}"
     sections = [section for section, names in keys.items() if name in names]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from rse_cli.core.spelling import find_nearest
-from rse_cli.errors import ConfigError
 
 PREFIX = "RSE_"
 STORE_VARIABLE = "RSE_STORE"
@@ -52,17 +50,3 @@ def list_misspelt(environ: Mapping[str, str], known: Iterable[str]) -> list[str]
         if near:
             faults.append(f"{name}: unknown variable; did you mean {bare[near]!r}?")
     return faults
-
-
-def choose_store(flag: str | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the store that ``--store`` or ``RSE_STORE`` names, or None to look for one; no file can name it.
-
-    Raises
-    ------
-    ConfigError
-        If the variable is misspelt, since another store would be found in its place.
-    """
-    if faults := list_misspelt(environ, [STORE_VARIABLE]):
-        raise ConfigError("; ".join(faults))
-    given = flag or environ.get(STORE_VARIABLE)
-    return Path(given).expanduser() if given else None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rse_cli.adapters.manifest import read_manifest
-from rse_cli.adapters.store_folder import MANIFEST_NAME, TABLE_FOLDER
+from rse_cli.adapters.store_files import locate_table, open_files
+from rse_cli.adapters.store_folder import MANIFEST_NAME
 from rse_cli.adapters.store_rows import digest_rows
-from rse_cli.ports import KEY_BITS, make_key
+from rse_cli.ports import KEY_BITS, StorePlace, make_key
 from tests.reliability.victims import State
 
 Rows = list[dict[str, Any]]
@@ -19,17 +19,16 @@ NOT_COMPARED = ("gid", "mtime_ns", "ctime_ns", "digest", "vector", "document_vec
 """Numbers are given out in the order of arrival, stamps are the files', digests hold vectors, which may round."""
 
 
-def read_rows(store: Path) -> Rows:
+def read_rows(store: StorePlace) -> Rows:
     """Return all rows of the newest version; none where nothing was ever committed."""
     import lance
 
-    if not (store / MANIFEST_NAME).exists():
+    if not open_files(store).holds(MANIFEST_NAME):
         return []
     read_manifest(store)
-    if not (store / TABLE_FOLDER).exists():
-        return []
+    address, options = locate_table(store)
     try:
-        table = lance.dataset(str(store / TABLE_FOLDER)).to_table()
+        table = lance.dataset(address, storage_options=options).to_table()
     except ValueError as fault:
         if "was not found" in str(fault):
             # A kill inside the table's creation leaves a folder without a version.
@@ -84,7 +83,7 @@ def _find_file_faults(number: int, head: dict[str, Any], chunks: Rows) -> list[s
     return faults
 
 
-def list_differences(one: Path, other: Path) -> list[str]:
+def list_differences(one: StorePlace, other: StorePlace) -> list[str]:
     """Say in what two stores differ, but for stamps, numbers, and vectors within 1e-5."""
     first, second = _key_rows(read_rows(one)), _key_rows(read_rows(other))
     differences = [f"only in one: {key}" for key in sorted(first.keys() ^ second.keys())]

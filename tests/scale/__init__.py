@@ -1,0 +1,1 @@
+"""Several processes on one object store, against servers on loopback: `make test-scale`."""
