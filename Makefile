@@ -44,7 +44,7 @@ $(VENV)/scale: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[scale]'
 	touch $@
 
-test-scale: $(VENV)/scale  ## Several processes on one object store, with a server of its protocol on loopback
+test-scale: $(VENV)/scale  ## Several processes on one object store and on workers of Ray, all on loopback
 	$(BIN)/python -m pytest tests/scale
 
 soak: install  ## The same with 300 kills and more fuzzing

@@ -459,6 +459,26 @@ def test_every_batch_is_a_commit_of_whole_files(
     assert store.commits == [("put", ["a.md", "b.md"]), ("put", ["c.md", "d.md"]), ("put", ["e.md"])]
 
 
+def test_batches_grow_with_the_breadth_of_the_work_and_files_may_be_read_elsewhere(
+    files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "BATCH_CHUNKS", 1)
+    for place, name in enumerate("abcde"):
+        files.write(f"{name}.md", join(place))
+    sent: list[str] = []
+
+    def spread(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        sent.extend(file.path for file, _ in items)
+        return [function(item) for item in items]
+
+    options = IngestOptions(300, "normal", breadth=2)
+    ingest_files(store, FakeEncoder, make_plan(files, store), read_document, name_reader, options, Watcher(), spread)
+
+    assert sent == ["a.md", "b.md", "c.md", "d.md", "e.md"]
+    assert store.commits == [("put", ["a.md", "b.md"]), ("put", ["c.md", "d.md"]), ("put", ["e.md"])]
+    assert contents(store) == contents(build_fresh(files))
+
+
 def test_many_small_files_are_a_batch_too(files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "BATCH_FILES", 2)
     for name in "abc":

@@ -34,6 +34,9 @@ def ingest(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that encode (cores).")
     ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="What reads and encodes: local, or ray for the cluster at RAY_ADDRESS.")
+    ] = "local",
     read_timeout: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Give up a file that takes longer to read (20).")
     ] = None,
@@ -53,10 +56,12 @@ def ingest(
     timings: Timings = False,  # noqa: ARG001
 ) -> int:
     """Index files and folders, or bring the index up to date: unchanged files cost next to nothing."""
+    from rse_cli.cli.engines import check_engine
     from rse_cli.cli.ingesting import IngestFlags, run_ingest
     from rse_cli.cli.repairing import run_repair
     from rse_cli.cli.summary import report_ingest
 
+    check_engine(engine)
     flags = IngestFlags(
         choice={
             "include": include,
@@ -74,6 +79,7 @@ def ingest(
         store=store,
         rebuild=rebuild,
         jobs=jobs,
+        engine=engine,
         dry_run=dry_run,
         progress=not quiet,
         verbose=verbose,

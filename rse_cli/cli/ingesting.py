@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from rse_cli.adapters.manifest import (
     create_manifest,
     read_manifest,
 )
-from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
+from rse_cli.adapters.reading_worker import ReadLimits
 from rse_cli.cli.consent import check_consent, named_model, remember_choice
+from rse_cli.cli.engines import start_engine
 from rse_cli.cli.placing import Place, find_place, mention_other_index
 from rse_cli.cli.progress import watch_ingest, watch_maintenance
 from rse_cli.cli.sources import (
@@ -39,7 +39,6 @@ from rse_cli.cli.wiring import (
     announce_wait,
     check_version,
     choose_limits,
-    lend_encoder,
     name_reader,
     name_rebuild,
     open_for_writing,
@@ -72,6 +71,8 @@ class IngestFlags:
         ``--store``.
     jobs : int or None
         Processes that encode; None for one a core.
+    engine : str
+        What does the work; see `check_engine`.
     rebuild, dry_run, progress, verbose : bool
         As the flags; `progress` is off with ``--quiet``.
     """
@@ -79,6 +80,7 @@ class IngestFlags:
     choice: Mapping[str, Any] = field(default_factory=dict)
     store: str | None = None
     jobs: int | None = None
+    engine: str = "local"
     rebuild: bool = False
     dry_run: bool = False
     progress: bool = True
@@ -244,13 +246,14 @@ def _make_index(place: Place, manifest: Manifest, settings: Settings) -> Index:
 def carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) -> Summary:
     """Do what is planned, and bring the search indexes up to date. The caller holds the lock."""
     chunking = index.manifest.chunking
-    options = IngestOptions(chunking.chunk_chars, chunking.headers)
     with (
         watch_ingest(plan, show=flags.progress, verbose=flags.verbose) as watcher,
-        lend_encoder(index, flags.jobs) as load,
-        closing(ReadingWorker(limits)) as worker,
+        start_engine(flags.engine, index, flags.jobs, limits) as engine,
     ):
-        summary = ingest_files(index.store, load, plan, worker.read, name_reader, options, watcher)
+        options = IngestOptions(chunking.chunk_chars, chunking.headers, engine.breadth)
+        summary = ingest_files(
+            index.store, engine.load, plan, engine.read, name_reader, options, watcher, engine.spread
+        )
     # Also where a run before was killed when only this was left to do.
     if not plan.is_empty or not index.store.snapshot().is_settled():
         with watch_maintenance(show=flags.progress):

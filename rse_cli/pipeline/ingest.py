@@ -5,8 +5,9 @@ Every batch is one commit, so an interrupted run keeps what it finished and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from rse_cli.pipeline.found_content import read_content
 from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
@@ -26,13 +27,22 @@ from rse_cli.timings import stage
 BATCH_CHUNKS = 512
 BATCH_FILES = 512
 
+Waiting = tuple[FoundFile, FileRecord | None]
+"""A file to be read, with what the index holds of it."""
+
+Outcome = PreparedFile | FileRecord | None
+"""The file as it is to be stored, its record with a new stamp if nothing else is new, or None if it is gone."""
+
+Spread = Callable[[Callable[[Waiting], Outcome], Sequence[Waiting]], Iterable[Outcome]]
+"""Does what `map` does."""
+
 PROBLEM_STATUSES = ("encrypted", "unreadable", "failed")
 TEXTLESS_STATUSES = ("empty", "binary")
 
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """What is fixed when a store is made.
+    """What is fixed when a store is made, and how wide the work is spread.
 
     Parameters
     ----------
@@ -40,10 +50,13 @@ class IngestOptions:
         Longest chunk.
     headers : str
         How much of the header goes into a chunk's vector: a key of `HEADER_WEIGHTS`.
+    breadth : int
+        How many times larger batches are than those of one machine, so that many workers have enough to do.
     """
 
     chunk_chars: int
     headers: str
+    breadth: int = 1
 
 
 @dataclass(slots=True)
@@ -81,6 +94,7 @@ def ingest_files(
     name_reader: Callable[[str], str],
     options: IngestOptions,
     watcher: Watcher,
+    spread: Spread = map,
 ) -> Summary:
     """Carry out a plan.
 
@@ -100,6 +114,8 @@ def ingest_files(
         As the store was made.
     watcher : Watcher
         Told of progress.
+    spread : callable
+        Does what `map` does, perhaps in other processes: then `read` and `name_reader` have to be fit to be sent there.
 
     Returns
     -------
@@ -110,9 +126,10 @@ def ingest_files(
     _count_kept(summary, plan.unchanged)
     held = {record for _, record in plan.suspects}
     gone: list[str] = [record.path for record in plan.removed]
-    for touched, batch in _read_batches(plan, read, name_reader, options.chunk_chars, gone, watcher):
+    read_one = partial(_read_file, read=read, name_reader=name_reader, chunk_chars=options.chunk_chars)
+    for touched, batch in _read_batches(plan, partial(spread, read_one), options.breadth, gone, watcher):
         if batch:
-            _store_batch(store, encoder, batch, HEADER_WEIGHTS[options.headers], summary, watcher)
+            _store_batch(store, encoder, batch, options, summary, watcher)
         if restamped := [record for record in touched if record not in held]:
             store.touch(restamped)
         _count_kept(summary, touched)
@@ -134,15 +151,19 @@ def is_scan(record: FileRecord) -> bool:
 
 
 def _read_batches(
-    plan: Plan, read: Read, name_reader: Callable[[str], str], chunk_chars: int, gone: list[str], watcher: Watcher
+    plan: Plan,
+    read_all: Callable[[Sequence[Waiting]], Iterable[Outcome]],
+    breadth: int,
+    gone: list[str],
+    watcher: Watcher,
 ) -> Iterator[tuple[list[FileRecord], list[PreparedFile]]]:
     """Yield per commit the records whose stamp alone changed and the files to be stored; vanished ones join `gone`."""
     touched: list[FileRecord] = []
     batch: list[PreparedFile] = []
-    waiting: list[tuple[FoundFile, FileRecord | None]] = [*plan.suspects, *((file, None) for file in plan.new)]
-    for file, record in sorted(waiting, key=lambda pair: pair[0].path):
-        reader = name_reader(file.path)
-        prepared = _read_file(file, record, reader, read, chunk_chars)
+    waiting: list[Waiting] = sorted(
+        [*plan.suspects, *((file, None) for file in plan.new)], key=lambda pair: pair[0].path
+    )
+    for (file, record), prepared in zip(waiting, read_all(waiting), strict=True):
         watcher.file_done(file.path)
         if prepared is None:
             if record is not None:
@@ -152,7 +173,8 @@ def _read_batches(
         else:
             batch.append(prepared)
             watcher.chunks_found(len(prepared.chunks))
-        if sum(len(one.chunks) for one in batch) >= BATCH_CHUNKS or len(batch) + len(touched) >= BATCH_FILES:
+        n_chunks, n_files = sum(len(one.chunks) for one in batch), len(batch) + len(touched)
+        if n_chunks >= BATCH_CHUNKS * breadth or n_files >= BATCH_FILES * breadth:
             yield touched, batch
             touched, batch = [], []
     if touched or batch:
@@ -160,10 +182,10 @@ def _read_batches(
 
 
 @stage("read")
-def _read_file(
-    file: FoundFile, record: FileRecord | None, reader: str, read: Read, chunk_chars: int
-) -> PreparedFile | FileRecord | None:
-    """Return the prepared file, its record with a new stamp if nothing else is new, or None if it is gone."""
+def _read_file(waiting: Waiting, read: Read, name_reader: Callable[[str], str], chunk_chars: int) -> Outcome:
+    """Read a file and cut it into chunks, unless nothing but its stamp is new."""
+    file, record = waiting
+    reader = name_reader(file.path)
     try:
         data = read_content(file)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -181,7 +203,7 @@ def _store_batch(
     store: Store,
     encoder: Callable[[], Encoder],
     batch: list[PreparedFile],
-    header_weight: float,
+    options: IngestOptions,
     summary: Summary,
     watcher: Watcher,
 ) -> None:
@@ -193,7 +215,8 @@ def _store_batch(
     summary.encoded += len(missing)
     watcher.chunks_done(sum(len(file.text_hashes) for file in batch) - len(missing))
     if missing:
-        vectors |= encode_missing(missing, encoder(), header_weight, watcher.chunks_done)
+        weight = HEADER_WEIGHTS[options.headers]
+        vectors |= encode_missing(missing, encoder(), weight, watcher.chunks_done, options.breadth)
     dimension = len(next(iter(vectors.values()))) if vectors else 0
     store.replace([attach_vectors(file, vectors, dimension) for file in batch], [])
 

@@ -84,7 +84,11 @@ def list_missing(files: Sequence[PreparedFile], known: Mapping[str, Vectors]) ->
 
 @stage("encode")
 def encode_missing(
-    missing: Mapping[str, tuple[str, str]], encoder: Encoder, header_weight: float, advance: Callable[[int], None]
+    missing: Mapping[str, tuple[str, str]],
+    encoder: Encoder,
+    header_weight: float,
+    advance: Callable[[int], None],
+    breadth: int = 1,
 ) -> dict[str, Vectors]:
     """Return vectors ``normalise(e_text + weight · e_header)`` by hash; each distinct header is encoded once.
 
@@ -98,12 +102,14 @@ def encode_missing(
         At least 0.
     advance : callable
         Told how many more texts are done.
+    breadth : int
+        How many times more texts to give to the encoder at once than one machine needs.
     """
     headers = list(dict.fromkeys(header for header, _ in missing.values())) if header_weight else []
-    vectors = _encode_in_steps([text for _, text in missing.values()], encoder, advance)
+    vectors = _encode_in_steps([text for _, text in missing.values()], encoder, advance, breadth)
     if headers:
         positions = {header: at for at, header in enumerate(headers)}
-        of_headers = _encode_in_steps(headers, encoder, lambda _: None)
+        of_headers = _encode_in_steps(headers, encoder, lambda _: None, breadth)
         rows = [positions[header] for header, _ in missing.values()]
         vectors = vectors + np.float32(header_weight) * of_headers[rows]
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -113,10 +119,11 @@ def encode_missing(
 ENCODE_STEP = 512  # texts between two updates of the progress bar, enough to sort by length and to spread over cores
 
 
-def _encode_in_steps(texts: Sequence[str], encoder: Encoder, advance: Callable[[int], None]) -> Vectors:
+def _encode_in_steps(texts: Sequence[str], encoder: Encoder, advance: Callable[[int], None], breadth: int) -> Vectors:
     parts = [np.zeros((0, encoder.identity.dimension), np.float32)]
-    for at in range(0, len(texts), ENCODE_STEP):
-        step = texts[at : at + ENCODE_STEP]
+    size = ENCODE_STEP * breadth
+    for at in range(0, len(texts), size):
+        step = texts[at : at + size]
         parts.append(encoder.encode_documents(step))
         advance(len(step))
     return np.concatenate(parts)

@@ -69,9 +69,7 @@ class EncoderPool:
             return self.encoder.encode_documents(texts)
         if not self._workers:
             self._workers = [start_worker(_serve, self.name, self.backend) for _ in range(self.jobs)]
-        # Long texts first, so that no core is left with the longest at the end.
-        order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-        portions = [order[at : at + PORTION] for at in range(0, len(order), PORTION)]
+        portions = list_portions(texts)
         vectors = np.zeros((len(texts), self.identity.dimension), np.float32)
         _spread(self._workers, texts, portions, vectors)
         return vectors
@@ -85,6 +83,18 @@ class EncoderPool:
         for worker in self._workers:
             end_worker(*worker)
         self._workers = []
+
+
+def list_portions(texts: Sequence[str]) -> list[list[int]]:
+    """Return the places of `texts` in portions, long texts first, so that no core is left with the longest at the end.
+
+    Examples
+    --------
+    >>> list_portions(["a", "ccc", "bb"])
+    [[1, 2, 0]]
+    """
+    order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
+    return [order[at : at + PORTION] for at in range(0, len(order), PORTION)]
 
 
 def count_jobs() -> int:

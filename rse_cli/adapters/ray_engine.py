@@ -1,0 +1,221 @@
+"""Reading and encoding on the workers of Ray: a local cluster on loopback, or the one that RAY_ADDRESS names.
+
+The index is written by this process alone, so a worker that dies costs time: Ray does its tasks again elsewhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rse_cli.adapters.encoders.pool import list_portions
+from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
+from rse_cli.core.models import Document
+from rse_cli.errors import RseError
+from rse_cli.ports import Encoder, ModelIdentity, Vectors
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+AHEAD = 4
+"""Tasks that wait for each worker: enough that none is idle while a batch is committed."""
+
+RETRIES = 5
+"""How often a task is done again whose worker died. A file that kills its reader does so in a process of its own."""
+
+OBJECT_BYTES = 500_000_000
+"""Memory for what goes between processes, texts and vectors. By default it is a third of the machine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RayEngine:
+    """Does work on all workers of a cluster.
+
+    Parameters
+    ----------
+    n_workers : int
+        Cores of the cluster.
+    """
+
+    n_workers: int
+
+    def spread(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Do what `map` does; see `rse_cli.pipeline.ingest.Spread`.
+
+        Raises
+        ------
+        RseError
+            What `function` raises; or if workers die again and again.
+        """
+        import ray
+
+        task = ray.remote(num_cpus=1, max_retries=RETRIES)(_call)
+        sent = ray.put(function)
+        waiting: deque[Any] = deque()
+        for item in items:
+            waiting.append(task.remote(sent, item))
+            if len(waiting) >= AHEAD * self.n_workers:
+                yield _take(waiting.popleft())
+        while waiting:
+            yield _take(waiting.popleft())
+
+
+@dataclass(frozen=True, slots=True)
+class RayEncoder:
+    """An encoder that spreads documents over workers; see `rse_cli.ports.Encoder`.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Does queries here.
+    name, backend : str
+        What the workers load: the same model has to be on their machines.
+    engine : RayEngine
+        The workers.
+    """
+
+    encoder: Encoder
+    name: str
+    backend: Literal["numpy", "sentence-transformers"]
+    engine: RayEngine
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """The model's identity."""
+        return self.encoder.identity
+
+    def encode_queries(self, texts: Sequence[str]) -> tuple[Vectors, list[bool]]:
+        """Encode queries here."""
+        return self.encoder.encode_queries(texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> Vectors:
+        """Encode texts on all workers.
+
+        Raises
+        ------
+        RseError
+            If a worker has another model of that name, or workers die again and again.
+        """
+        portions = list_portions(texts)
+        encode = partial(_encode, self.identity, self.name, self.backend)
+        vectors = np.zeros((len(texts), self.identity.dimension), np.float32)
+        parts = self.engine.spread(encode, [[texts[at] for at in portion] for portion in portions])
+        for portion, part in zip(portions, parts, strict=True):
+            vectors[portion] = part
+        return vectors
+
+    def count_tokens(self, text: str) -> int:
+        """Count tokens here."""
+        return self.encoder.count_tokens(text)
+
+
+@dataclass(frozen=True, slots=True)
+class RayReader:
+    """Reads a file within limits, wherever it is called; see `ReadingWorker.read`."""
+
+    limits: ReadLimits
+
+    def __call__(self, path: Path, data: bytes) -> tuple[str, Document]:
+        """Read `data`, the content of `path`."""
+        return _keep_reading_worker(self.limits).read(path, data)
+
+
+def import_ray() -> Any:
+    """Import Ray, for a local cluster on loopback where no other one is named.
+
+    Raises
+    ------
+    RseError
+        If it isn't there.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if "RAY_ADDRESS" not in os.environ:
+        # Without this, Ray listens on the network: it calls a cluster of one machine what other systems must use.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        # By default its workers give way to everything else.
+        os.environ.setdefault("RAY_worker_niceness", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise RseError("--engine ray needs the extra `ray`: run `pip install 'rse-cli[ray]'`") from error
+    return ray
+
+
+@contextmanager
+def start_ray(jobs: int) -> Iterator[RayEngine]:
+    """Join the cluster that RAY_ADDRESS names, or start one on loopback, which ends with this process.
+
+    Parameters
+    ----------
+    jobs : int
+        Workers of a new cluster.
+
+    Raises
+    ------
+    RseError
+        If no cluster answers, or none can be started.
+    """
+    ray = import_ray()
+    address = os.environ.get("RAY_ADDRESS")
+    own: dict[str, Any] = {"num_cpus": jobs, "include_dashboard": False, "object_store_memory": OBJECT_BYTES}
+    # Ray prints what becomes of its workers on stdout, which is for results.
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        terminate = signal.getsignal(signal.SIGTERM)
+        try:
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **({} if address else own))
+        except (OSError, RuntimeError, ValueError) as error:
+            raise RseError(f"can't start Ray: {str(error).splitlines()[0]}") from error
+        # Ray puts its own in place.
+        signal.signal(signal.SIGTERM, terminate)
+        try:
+            yield RayEngine(max(1, int(ray.cluster_resources().get("CPU", 1))))
+        finally:
+            ray.shutdown()
+
+
+def _call(function: Callable[[Any], Any], item: Any) -> Any:
+    return function(item)
+
+
+def _take(reference: Any) -> Any:
+    """Return what a task made, or raise what it raised."""
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+
+    try:
+        return ray.get(reference)
+    except RayTaskError as error:
+        raise error.cause from error
+    except RayError as error:
+        raise RseError(f"workers of Ray failed: {str(error).splitlines()[0]}") from error
+
+
+def _encode(identity: ModelIdentity, name: str, backend: Any, texts: Sequence[str]) -> Vectors:
+    encoder = _keep_encoder(name, backend)
+    if encoder.identity != identity:
+        raise RseError(f"a worker of Ray has another version of the model {name}")
+    return encoder.encode_documents(texts)
+
+
+@cache
+def _keep_encoder(name: str, backend: Any) -> Encoder:
+    """Load a model once for all tasks of a worker."""
+    from rse_cli.adapters.encoders import load_encoder
+
+    return load_encoder(name, for_query=True, backend=backend)
+
+
+@cache
+def _keep_reading_worker(limits: ReadLimits) -> ReadingWorker:
+    """Keep a process to read in, once for all tasks of a worker; it ends with that."""
+    return ReadingWorker(limits)

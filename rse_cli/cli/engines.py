@@ -1,0 +1,79 @@
+"""Where the work of an ingest is done: in processes of this machine, or by workers of Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
+from rse_cli.cli.wiring import Index, lend_encoder, load_index_encoder
+from rse_cli.errors import UsageError
+from rse_cli.pipeline.ingest import Spread
+from rse_cli.pipeline.preparation import Read
+from rse_cli.ports import Encoder
+
+WORKERS_A_BATCH = 4
+"""A batch of one machine is eight portions of texts: two for each of so many workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What an ingest is done with: the model, lent when first asked for, a reader, and a `map`; see `ingest_files`."""
+
+    load: Callable[[], Encoder]
+    read: Read
+    spread: Spread = map
+    breadth: int = 1
+
+
+def check_engine(name: str) -> None:
+    """Refuse an engine that there isn't, before anything is done.
+
+    Raises
+    ------
+    RseError
+        Naming those that there are, or what to install.
+    """
+    if name not in ("local", "ray"):
+        raise UsageError(f"--engine must be local or ray, not {name!r}")
+    if name == "ray":
+        from rse_cli.adapters.ray_engine import import_ray
+
+        import_ray()
+
+
+@contextmanager
+def start_engine(name: str, index: Index, jobs: int | None, limits: ReadLimits) -> Iterator[Engine]:
+    """Start what does the work of an ingest, and end it afterwards.
+
+    Parameters
+    ----------
+    name : str
+        See `check_engine`.
+    index : Index
+        Whose model.
+    jobs : int or None
+        Processes; None for one a core.
+    limits : ReadLimits
+        Per file.
+    """
+    if name == "local":
+        with lend_encoder(index, jobs) as load, closing(ReadingWorker(limits)) as worker:
+            yield Engine(load, worker.read)
+        return
+    from rse_cli.adapters.encoders.pool import count_jobs
+    from rse_cli.adapters.ray_engine import RayEncoder, RayReader, start_ray
+
+    with start_ray(jobs or count_jobs()) as ray:
+        lent: list[Encoder] = []
+
+        def load() -> Encoder:
+            if not lent:
+                model = index.manifest
+                lent.append(
+                    RayEncoder(load_index_encoder(index, for_query=False), model.model.name, model.backend, ray)
+                )
+            return lent[0]
+
+        yield Engine(load, RayReader(limits), ray.spread, max(1, ray.n_workers // WORKERS_A_BATCH))
