@@ -16,13 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import settings
-
-# A deadline fails on a busy machine, and no test is about time.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
 
 # As `rse_cli.__main__` does, and before numpy loads: on a busy machine two threads take ten times as long as one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,6 +25,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # A law holds or doesn't, however busy the machine is.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, which all that they start inherits.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SAMPLE = Path(__file__).parent.parent / "sample_docs"
 
