@@ -604,6 +604,19 @@ def test_a_file_outside_the_workspace_keeps_its_path(tmp_path: Path) -> None:
     assert locate_in_workspace(f"{tmp_path}/a/c.yaml", {"GITHUB_WORKSPACE": str(tmp_path)}) == "a/c.yaml"
 
 
+def test_the_step_summary_names_the_faults_of_a_file_that_could_not_be_asked(
+    indexed: Path, rse: Run, tmp_path: Path
+) -> None:
+    summary = tmp_path / "summary.md"
+    cases = "- {id: a, query: one, expect: [{path: gone.md}]}\n- {id: a, query: <b>, expect: []}\n"
+    done = check(rse, indexed, "--github", cases=cases, env={"GITHUB_STEP_SUMMARY": str(summary)})
+    assert (done.code, done.stdout) == (2, b"")
+    head, _, *lines = summary.read_text(encoding="utf-8").splitlines()
+    assert head == "### rse check could not run: cases.yaml"
+    assert [line.partition(":")[0] for line in lines] == ["- line 1", "- line 2"]
+    assert "gone.md" in lines[0]
+
+
 def test_the_step_summary_is_added_to_and_holds_no_markup_of_queries(indexed: Path, rse: Run, tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
     summary.write_text("before\n", encoding="utf-8")

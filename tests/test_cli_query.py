@@ -140,6 +140,15 @@ def test_controls_in_names_and_texts_are_made_visible(odd: Path, rse: Run) -> No
     ]
 
 
+def test_context_is_exact_for_a_model_and_visible_on_a_terminal(odd: Path, rse: Run, rse_terminal: Run) -> None:
+    question = ("query", "zebra savannah", "--format", "context")
+
+    assert set(rse(*question, cwd=odd).text) > set("\x1b\x9b\u202e")
+    shown = rse_terminal(*question, cwd=odd).text
+    assert not set(shown) & set("\x1b\x9b\u202e\u202c\u2028")
+    assert "␛[31mred␛[0m <U+202E>tfel<U+202C> <U+009B>1m" in shown
+
+
 def test_json_has_names_and_texts_exactly(odd: Path, rse: Run) -> None:
     done = rse("query", "zebra savannah", "--json", cwd=odd)
 

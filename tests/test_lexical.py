@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -259,6 +260,25 @@ def test_question_words_of_a_chinese_query_are_no_terms(query: str, terms: list[
 
 def test_question_words_stay_terms_of_documents() -> None:
     assert "什么" in split_terms("什么是灯塔")
+
+
+def test_threads_may_be_the_first_to_stem_at_once() -> None:
+    script = (
+        "import threading\n"
+        "from rse_cli.core.stemming import stem_word\n"
+        "gate, stems = threading.Barrier(8), []\n"
+        "def stem():\n"
+        "    gate.wait()\n"
+        "    stems.append(stem_word('gears'))\n"
+        "threads = [threading.Thread(target=stem) for _ in range(8)]\n"
+        "for thread in threads: thread.start()\n"
+        "for thread in threads: thread.join()\n"
+        "import snowballstemmer\n"
+        "print(stems == ['gear'] * 8, snowballstemmer.stemmer('french').stemWord('continuation'))\n"
+    )
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert (done.stdout, done.stderr) == ("True continu\n", "")
 
 
 def test_threads_stem_side_by_side_as_one_does_alone() -> None:

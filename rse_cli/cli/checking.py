@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,8 +91,9 @@ def _report_faults(flags: CheckFlags, faults: Sequence[CaseFault]) -> int:
     """Name every fault on stderr and return the exit code."""
     say_faults(str(flags.cases), faults)
     if flags.github:
-        from rse_cli.cli.github import annotate_faults
+        from rse_cli.cli.github import annotate_faults, render_faults, write_summary
 
+        write_summary(render_faults(str(flags.cases), faults), os.environ)
         # GitHub reads commands from both streams, and stdout is empty after an error.
         say(annotate_faults(str(flags.cases), faults).rstrip("\n"))
     return 2
@@ -145,7 +147,6 @@ def judge(
 @stage("render")
 def report(checked: Checked, flags: CheckFlags) -> None:
     """Write the files asked for, then print: a file that can't be written leaves stdout empty."""
-    import os
     import sys
 
     if flags.junit is not None:
@@ -157,9 +158,9 @@ def report(checked: Checked, flags: CheckFlags) -> None:
             raise RseError(f"can't write {flags.junit}: {fault.strerror or fault}") from fault
     annotations = ""
     if flags.github:
-        from rse_cli.cli.github import annotate_check, write_summary
+        from rse_cli.cli.github import annotate_check, render_summary, write_summary
 
-        write_summary(checked, os.environ)
+        write_summary(render_summary(checked), os.environ)
         annotations = annotate_check(checked)
     if flags.as_json:
         write_bytes(dump_json(describe_check_json(checked)))

@@ -85,8 +85,8 @@ def locate_in_workspace(path: str, environ: Mapping[str, str]) -> str:
     return os.path.relpath(place, base) if Path(place).is_relative_to(base) else path
 
 
-def write_summary(checked: Checked, environ: Mapping[str, str]) -> None:
-    """Add the check to the step's summary, if there is one.
+def write_summary(text: str, environ: Mapping[str, str]) -> None:
+    """Add Markdown to the step's summary, if there is one.
 
     Raises
     ------
@@ -98,9 +98,18 @@ def write_summary(checked: Checked, environ: Mapping[str, str]) -> None:
         return
     try:
         with Path(place).open("a", encoding="utf-8", errors="replace") as file:
-            file.write(render_summary(checked))
+            file.write(text)
     except OSError as fault:
         raise RseError(f"can't write the step summary {place}: {fault.strerror or fault}") from fault
+
+
+def render_faults(cases_file: str, faults: Sequence[CaseFault]) -> str:
+    """Return the faults of a file of cases in Markdown."""
+    lines = [f"### rse check could not run: {_escape_markdown(cases_file)}", ""]
+    lines += [f"- line {fault.line}: {_escape_markdown(fault.message)}" for fault in faults[:MOST_ROWS]]
+    if len(faults) > MOST_ROWS:
+        lines.append(f"- {len(faults) - MOST_ROWS:,} more")
+    return "\n".join([*lines, ""])
 
 
 def render_summary(checked: Checked) -> str:

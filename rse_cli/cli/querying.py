@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from rse_cli.cli.asking import Asked, read_asked
 from rse_cli.cli.filtering import Filters, read_filters
-from rse_cli.cli.output import make_visible_line, say, write_bytes
+from rse_cli.cli.output import make_visible, make_visible_line, say, write_bytes
 from rse_cli.cli.printing import Output, Shown, encode_answer, print_answer
 from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
 from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, open_index, read_settings
@@ -222,7 +223,8 @@ def _print(shown: Shown, flags: QueryFlags, count_tokens: Callable[[str], int] |
         print_answer(shown, flags.output, {"answer": answer})
         return
     # With an answer the segments carry the numbers that it cites.
-    write_result(context.rstrip("\n") + "\n")
+    # A model is to read the text as it is, a terminal must not obey it.
+    write_result((make_visible(context) if sys.stdout.isatty() else context).rstrip("\n") + "\n")
     if flags.answer:
         write_result("\n")
         flush_streams()

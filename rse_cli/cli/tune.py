@@ -44,7 +44,7 @@ def tune(
     set: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Set a parameter of the current method; repeatable.")
     ] = None,
-    trials: Annotated[int, typer.Option(metavar="N", min=16, help="Sets of parameters to try.")] = 2_000,
+    trials: Annotated[int, typer.Option(metavar="N", min=16, help="About how many sets of parameters to try.")] = 2_000,
     time: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Stop the search after that long.")
     ] = None,

@@ -12,6 +12,7 @@ from typing import Any
 _LIBRARY = "snowballstemmer"
 
 _local = threading.local()
+_importing = threading.Lock()
 
 
 def stem_word(word: str) -> str:
@@ -31,13 +32,13 @@ def stem_word(word: str) -> str:
 def _import_english() -> Any:
     """Import one language without the package around it, which imports all thirty: 8 ms of a query."""
     name = f"{_LIBRARY}.english_stemmer"
-    spec = importlib.util.find_spec(_LIBRARY)
-    if _LIBRARY in sys.modules or spec is None:
-        return importlib.import_module(name)
-    package = types.ModuleType(_LIBRARY)
-    package.__path__ = list(spec.submodule_search_locations or ())
-    sys.modules[_LIBRARY] = package
-    try:
-        return importlib.import_module(name)
-    finally:
-        del sys.modules[_LIBRARY]
+    with _importing:
+        if _LIBRARY in sys.modules or (spec := importlib.util.find_spec(_LIBRARY)) is None:
+            return importlib.import_module(name)
+        package = types.ModuleType(_LIBRARY)
+        package.__path__ = list(spec.submodule_search_locations or ())
+        sys.modules[_LIBRARY] = package
+        try:
+            return importlib.import_module(name)
+        finally:
+            del sys.modules[_LIBRARY]

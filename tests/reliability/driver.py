@@ -36,7 +36,7 @@ PHASES = (
     ("index build", "lance.dataset", "DatasetOptimizer", "optimize_indices"),
     ("optimize", "lancedb.table", "LanceTable", "optimize"),
     ("cleanup", "lance.dataset", "LanceDataset", "cleanup_old_versions"),
-    ("emptying", "rse_cli.adapters.manifest", None, "discard_table"),
+    ("emptying", "rse_cli.adapters.store_folder", None, "discard_table"),
     ("manifest", "rse_cli.adapters.manifest", None, "write_manifest"),
     ("manifest", "rse_cli.adapters.lancedb_store", None, "write_manifest"),
     ("reading and encoding", "rse_cli.pipeline.ingest", None, "_read_file"),
