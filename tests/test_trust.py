@@ -73,6 +73,23 @@ def list_files(place: Path) -> list[tuple[str, int]]:
     return [(str(path), path.stat().st_mtime_ns) for path in files]
 
 
+@pytest.mark.parametrize("arguments", [*READING, *WRITING])
+def test_a_store_that_may_not_be_looked_into_is_named_itself(
+    indexed: Path, rse: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    lstat = Path.lstat
+
+    def refuse(path: Path) -> os.stat_result:
+        if path.parent == indexed / ".rse":
+            raise PermissionError(13, "Permission denied", str(path))
+        return lstat(path)
+
+    # Root, who runs the tests in a container, may look into any folder.
+    monkeypatch.setattr(Path, "lstat", refuse)
+
+    assert is_refused(rse(*arguments, cwd=indexed), f"can't read the store {indexed}/.rse: Permission denied")
+
+
 def test_links_in_a_store_that_was_never_finished_are_refused_too(documents: Path, rse: Run, tmp_path: Path) -> None:
     victim = tmp_path / "victim.txt"
     victim.write_text("")

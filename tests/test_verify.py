@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rse_cli.adapters.manifest import read_manifest, write_manifest
@@ -27,6 +28,20 @@ def cut_rows(folder: Path) -> None:
     """Leave half of each file of rows."""
     for path in (folder / DATA).iterdir():
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def change_vector(folder: Path, number: float) -> None:
+    """Put a number in the place of the greatest of a chunk of the pump's manual."""
+    import lance
+
+    rows = lance.dataset(str(folder / ".rse" / "chunks.lance")).to_table(["vector"], "text LIKE '%warm water%'")
+    old = np.array(rows["vector"][0].as_py(), np.float32)
+    new = old.copy()
+    new[np.argmax(np.abs(old))] = number
+    hit = [path for path in (folder / DATA).iterdir() if old.tobytes() in path.read_bytes()]
+    assert hit
+    for path in hit:
+        path.write_bytes(path.read_bytes().replace(old.tobytes(), new.tobytes()))
 
 
 def test_a_whole_index_is_counted(indexed: Path, rse: Run) -> None:
@@ -132,6 +147,68 @@ def test_a_lost_file_of_rows_is_one_line_and_repaired(indexed: Path, rse: Run) -
     assert rse("status", "--verify", cwd=indexed).code == 1
     assert rse("ingest", "--repair", cwd=indexed).code == 0
     assert rse("status", "--verify", cwd=indexed).text == "verified   9 rows of 3 files, all whole\n"
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, 3e38, -1e20, 2.0, 0.0])
+def test_a_vector_that_nobody_can_have_written_stops_whoever_reads_it_until_it_is_repaired(
+    indexed: Path, rse: Run, number: float
+) -> None:
+    change_vector(indexed, number)
+    batch = indexed / "batch.txt"
+    batch.write_text("filter of the pump\nlens of the lamp\n")
+
+    for arguments in (["query", "filter of the pump"], ["query", "--batch", batch], ["inspect", "filter of the pump"]):
+        asked = rse(*arguments, cwd=indexed)
+        assert (asked.code, asked.stdout, asked.stderr) == (
+            2,
+            b"",
+            f"rse: the store {indexed}/.rse failed: a vector is damaged: it is not of unit length: "
+            "repair with `rse ingest --repair`\n",
+        )
+
+    assert rse("ingest", "--repair", cwd=indexed).code == 0
+    assert rse("query", "-l", "filter of the pump", cwd=indexed).text == "docs/pump.md\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "lost"),
+    [
+        (["query", "filter of the pump"], "data/*.lance"),
+        (["query", "filter of the pump"], "_indices/*/*"),
+        (["inspect", "filter of the pump"], "data/*.lance"),
+        (["ingest"], "data/*.lance"),
+        (["ingest", "docs"], "data/*.lance"),
+    ],
+)
+def test_a_lost_file_of_the_newest_version_is_to_be_repaired_not_tried_again(
+    indexed: Path, rse: Run, command: list[str], lost: str
+) -> None:
+    (indexed / "docs" / "pump.md").write_text("# Pump\n\nClean the filter of the pump.\n")
+    for path in (indexed / ".rse" / "chunks.lance").glob(lost):
+        path.unlink()
+
+    done = rse(*command, cwd=indexed)
+
+    assert (done.code, done.stdout, done.stderr) == (
+        2,
+        b"",
+        f"rse: the store {indexed}/.rse failed: a file of its table is missing: repair with `rse ingest --repair`\n",
+    )
+    assert rse("ingest", "--repair", cwd=indexed).code == 0
+    assert rse("query", "-l", "filter of the pump", cwd=indexed).text == "docs/pump.md\n"
+
+
+def test_a_store_whose_name_says_not_found_is_not_taken_for_one_that_lacks_a_file(indexed: Path, rse: Run) -> None:
+    store = indexed / "not found"
+    (indexed / ".rse").rename(store)
+    for path in (store / "chunks.lance" / "data").iterdir():
+        path.write_bytes(path.read_bytes()[:100])
+
+    asked = rse("query", "filter of the pump", "--store", store, cwd=indexed)
+
+    assert asked.code == 2
+    assert "is missing" not in asked.stderr
+    assert asked.stderr.endswith(f": repair with `rse ingest --repair --store '{store}'`\n")
 
 
 def test_a_damaged_file_that_is_gone_leaves_the_index(indexed: Path, rse: Run) -> None:

@@ -210,7 +210,8 @@ def fence_table(bucket: Bucket) -> None:
     Its last look at the lease may have been long ago, as when its machine slept. Lance refuses a commit that was begun
     before a version was restored, and so is the newest one here.
     """
-    from rse_cli.adapters.lance_snapshot import explain_failure, open_dataset
+    from rse_cli.adapters.lance_faults import explain_failure
+    from rse_cli.adapters.lance_snapshot import open_dataset
 
     with explain_failure(bucket):
         dataset = open_dataset(bucket)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from rse_cli.adapters import store_columns
 from rse_cli.adapters.code_pages import release_code_pages
+from rse_cli.adapters.lance_faults import explain_failure
 from rse_cli.adapters.lance_searches import (
     match_terms,
     quote_texts,
@@ -28,8 +27,7 @@ from rse_cli.adapters.manifest import Manifest
 from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_files import locate_table
 from rse_cli.core.distinct import find_distinct
-from rse_cli.errors import DamagedStoreError, StoreError
-from rse_cli.ports import KEY_BITS, Bucket, EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, StorePlace, Vectors
+from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, Keys, Statistics, StoredChunk, StorePlace, Vectors
 from rse_cli.timings import stage
 
 if TYPE_CHECKING:
@@ -70,7 +68,8 @@ class LanceSnapshot:
 
         chunks = self._scan(store_columns.HELD_COLUMNS, filter="ord >= 0")
         heads = self._scan(store_columns.HEAD_COLUMNS, filter="ord = -1")
-        return hold_table(self, heads, chunks, self._manifest.model.dimension)
+        with self._explain():
+            return hold_table(self, heads, chunks, self._manifest.model.dimension)
 
     @stage("fetch")
     def statistics(self) -> Statistics:
@@ -91,7 +90,7 @@ class LanceSnapshot:
         """Return how many rows the vector index doesn't hold yet; None where there is no such index."""
         if self._dataset is None:
             return None
-        with explain_failure(self._dataset.uri):
+        with self._explain():
             names = [index.name for index in self._dataset.describe_indices() if index.field_names == ["vector"]]
             return int(self._dataset.stats.index_stats(names[0])["num_unindexed_rows"]) if names else None
 
@@ -117,7 +116,7 @@ class LanceSnapshot:
         """Return the numbers of all documents that have chunks, ascending, and their vectors."""
         table = self._scan(("gid", "document_vector"), filter="document_vector IS NOT NULL").sort_by("gid")
         numbers: Keys = table["gid"].to_numpy() >> KEY_BITS
-        return numbers, store_columns.read_vectors(table, "document_vector", self._manifest.model.dimension)
+        return numbers, self._read_vectors(table, "document_vector")
 
     @stage("search")
     def nearest(self, vector: Vectors, k: int, paths: Sequence[str] | None) -> tuple[Keys, NDArray[np.float64]]:
@@ -125,8 +124,7 @@ class LanceSnapshot:
         table = self.search_vectors(vector, k, paths, ("gid", "vector"))
         # Without an index, head rows, which have no vector, come last.
         keys = table["gid"].to_numpy()
-        vectors = store_columns.read_vectors(table, "vector", self._manifest.model.dimension)
-        return rank_nearest(vector, keys[is_chunk_key(keys)], vectors, k)
+        return rank_nearest(vector, keys[is_chunk_key(keys)], self._read_vectors(table, "vector"), k)
 
     def search_vectors(self, vector: Vectors, k: int, paths: Sequence[str] | None, columns: Sequence[str]) -> pa.Table:
         """Return `columns` of the rows among which the `k` nearest chunks are."""
@@ -155,7 +153,7 @@ class LanceSnapshot:
         """Return for each term how many chunks hold it, those not indexed yet included."""
         if self._dataset is None:
             return [0] * len(terms)
-        with hide_panics(), explain_failure(self._folder, "--repair"):
+        with self._explain():
             return [
                 self._dataset.scanner(full_text_query=match_terms([term]), columns=[], with_row_id=True).count_rows()
                 for term in terms
@@ -165,7 +163,8 @@ class LanceSnapshot:
     def evidence(self, keys: Sequence[int]) -> EvidenceRows:
         """Return the columns that scoring reads for those of `keys` that are chunks, sorted by key."""
         table = self._select(store_columns.EVIDENCE_COLUMNS, keep_chunk_keys(keys))
-        return store_columns.read_evidence(table, self._manifest.model.dimension)
+        with self._explain():
+            return store_columns.read_evidence(table, self._manifest.model.dimension)
 
     @stage("fetch")
     def chunks(self, keys: Sequence[int]) -> list[StoredChunk]:
@@ -195,8 +194,22 @@ class LanceSnapshot:
     def _scan(self, columns: Iterable[str], **options: Any) -> pa.Table:
         if self._dataset is None or options.get("filter") == "false":
             return store_columns.make_empty_table(columns, self._manifest.model.dimension)
-        with hide_panics(), explain_failure(self._folder, "--repair"):
+        with self._explain():
             return self._dataset.to_table(columns=list(columns), **options)
+
+    def _read_vectors(self, table: pa.Table, column: str) -> Vectors:
+        with self._explain():
+            return store_columns.read_vectors(table, column, self._manifest.model.dimension)
+
+    @contextmanager
+    def _explain(self) -> Iterator[None]:
+        with hide_panics(), explain_failure(self._folder, "--repair", self._is_newest):
+            yield
+
+    def _is_newest(self) -> bool:
+        """Tell whether nothing was committed since, so that nobody has dropped any file of this version."""
+        newest = open_dataset(self._folder)
+        return newest is not None and self._dataset is not None and newest.version == self._dataset.version
 
 
 @stage("fetch")
@@ -206,7 +219,8 @@ def open_dataset(folder: StorePlace) -> lance.LanceDataset | None:
     if isinstance(folder, Path) and not Path(location).is_dir():
         return None
     lance = _import_lance()
-    with explain_failure(folder):
+    # Which version is the newest was asked a moment before it is opened: by then it may have been dropped.
+    with explain_failure(folder, is_newest=lambda: False):
         try:
             return lance.dataset(location, storage_options=options)
         except ValueError as error:
@@ -240,12 +254,6 @@ def silence_logs() -> None:
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 
-def is_lance_fault(fault: BaseException) -> bool:
-    """Tell whether lance raised `fault`: a panic of its own language is no `Exception`."""
-    known = (OSError, RuntimeError, ValueError, MemoryError)
-    return isinstance(fault, known) or type(fault).__name__ == "PanicException"
-
-
 def keep_chunk_keys(keys: Sequence[int]) -> Keys:
     """Return the distinct keys of chunks among `keys`, without those of head rows."""
     distinct = find_distinct(np.asarray(keys, np.int64))
@@ -255,40 +263,3 @@ def keep_chunk_keys(keys: Sequence[int]) -> Keys:
 def is_chunk_key(keys: Keys) -> NDArray[np.bool_]:
     """Tell which keys are those of chunks, not of head rows."""
     return np.asarray((keys & ((1 << KEY_BITS) - 1)) != 0)
-
-
-@contextmanager
-def explain_failure(store: StorePlace, flag: str = "--rebuild") -> Iterator[None]:
-    """Turn what lance and lancedb raise into one line, which names what `rse ingest` needs to mend it."""
-    try:
-        yield
-    except StoreError:
-        raise
-    except BaseException as error:
-        if not is_lance_fault(error):
-            raise
-        if (reason := _find_system_fault(error)) is not None:
-            raise StoreError(f"the store {store} failed: {reason}: mend that and run it again") from error
-        # Behind a comma lance says where in its own source.
-        line = (str(error).splitlines() or [type(error).__name__])[0].split(", /")[0]
-        if isinstance(store, Bucket) and (fault := _find_bucket_fault(str(error))) is not None:
-            raise StoreError(f"the store {store} failed: {fault}") from error
-        fault = f"the store {store} failed: {line[:200]}"
-        if "not found" in str(error).lower():
-            raise StoreError(f"{fault}: run the command again") from error
-        raise DamagedStoreError(fault, str(store), flag) from error
-
-
-def _find_bucket_fault(text: str) -> str | None:
-    """Return what an object store makes fail that says nothing of the index; None where it is something else."""
-    if "concurrent transaction Restore" in text:
-        return "another process took it over, as this one was not heard of: run the command again"
-    request = re.search(r"Generic (?:S3|GCS|MicrosoftAzure) error: ([^\n]*)", text)
-    return request and f"{request[1][:200]}: see that it can be reached, and run the command again"
-
-
-def _find_system_fault(error: BaseException) -> str | None:
-    """Return what the system said, as of a full disk; None where it is something else, or a file is missing."""
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    number = int(told[1]) if told else getattr(error, "errno", None)
-    return os.strerror(number) if number not in (None, errno.ENOENT) else None

@@ -15,8 +15,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters import store_columns, store_rows
+from rse_cli.adapters.lance_faults import explain_failure
 from rse_cli.adapters.lance_searches import PARTITION_ROWS, filter_paths
-from rse_cli.adapters.lance_snapshot import LanceSnapshot, explain_failure, open_dataset, silence_logs
+from rse_cli.adapters.lance_snapshot import LanceSnapshot, open_dataset, silence_logs
 from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index, read_manifest, write_manifest
 from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_lock import LOCK_SECONDS

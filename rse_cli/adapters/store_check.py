@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.adapters.freed_blocks import return_freed_blocks
-from rse_cli.adapters.lance_snapshot import is_lance_fault, open_dataset
+from rse_cli.adapters.lance_faults import is_lance_fault
+from rse_cli.adapters.lance_snapshot import open_dataset
 from rse_cli.adapters.manifest import Manifest, is_manifest_whole
 from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_folder import TABLE_FOLDER

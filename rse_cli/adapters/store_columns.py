@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rse_cli.adapters.store_rows import WINDOW_SIZES, build_schema
+from rse_cli.adapters.store_rows import WINDOW_SIZES, are_unit_vectors, build_schema
 from rse_cli.core.models import Chunk
 from rse_cli.core.term_columns import TermTexts
 from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, FileStamp, Statistics, StoredChunk, Vectors
@@ -150,10 +150,19 @@ def read_evidence(table: pa.Table, dimension: int) -> EvidenceRows:
 
 
 def read_vectors(table: pa.Table, column: str, dimension: int) -> Vectors:
-    """Return a column of vectors, free of nulls, as an array of shape ``(n_rows, dimension)``."""
+    """Return a column of vectors, without its nulls, as an array of shape ``(n_rows, dimension)``.
+
+    Raises
+    ------
+    ValueError
+        If one can't have been written so: a flipped bit of an exponent makes a vector outweigh all others.
+    """
     parts = [part.flatten().to_numpy(zero_copy_only=False) for part in table[column].chunks]
     flat = np.concatenate(parts) if parts else np.zeros(0, np.float32)
-    return flat.reshape(-1, dimension)
+    vectors = flat.reshape(-1, dimension)
+    if not are_unit_vectors(vectors):
+        raise ValueError("a vector is damaged: it is not of unit length")
+    return vectors
 
 
 def make_empty_table(columns: Iterable[str], dimension: int) -> pa.Table:

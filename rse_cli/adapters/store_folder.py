@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from rse_cli.adapters.store_lock import LOCK_NAME
@@ -74,15 +75,21 @@ def refuse_links(store: Path, *, was_found: bool) -> None:
     Raises
     ------
     StoreError
-        Naming the first of them.
+        Naming the first of them, or that the folder can't be read.
     """
     if was_found and store.is_symlink():
         raise StoreError(f"{store} is a link to {store.resolve()}: if that is meant, name it with --store {store}")
     waiting = [store / name for name in sorted(OWN_NAMES)]
     while waiting:
         place = waiting.pop()
-        if place.is_symlink() or (place.exists() and not place.is_file() and not place.is_dir()):
-            kind = "a link" if place.is_symlink() else "a pipe or device"
+        try:
+            mode = place.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise StoreError(f"can't read the store {store}: {error.strerror or error}") from error
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            kind = "a link" if stat.S_ISLNK(mode) else "a pipe or device"
             raise StoreError(f"{store} holds {kind}, {place.name}, as no index does: delete that folder")
         try:
             with os.scandir(place) as entries:

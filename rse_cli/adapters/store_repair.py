@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rse_cli.adapters.lance_faults import explain_failure
 from rse_cli.adapters.lance_searches import filter_paths
-from rse_cli.adapters.lance_snapshot import explain_failure, open_dataset
+from rse_cli.adapters.lance_snapshot import open_dataset
 from rse_cli.adapters.panics import hide_panics
 from rse_cli.adapters.store_check import Damage
 from rse_cli.ports import StorePlace

@@ -111,10 +111,16 @@ def validate_file(file: IndexedFile, dimension: int) -> None:
         vectors = np.asarray(file.vectors, np.float32)
         if vectors.shape != (n, dimension):
             raise ValueError(f"{name}: vectors of shape {vectors.shape}, expected {(n, dimension)}")
-        norms = np.linalg.norm(vectors, axis=1)
-        # Written so that NaN fails as well.
-        if not np.all(np.abs(norms - 1) < NORM_TOLERANCE):
+        if not are_unit_vectors(vectors):
             raise ValueError(f"{name}: a vector is not finite and of unit length")
+
+
+def are_unit_vectors(vectors: Vectors) -> bool:
+    """Tell whether all rows are finite and of unit length, without a copy of what may be a whole index."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        # Written so that NaN fails as well.
+        return bool(np.all(np.abs(norms - 1) < NORM_TOLERANCE))
 
 
 def digest_rows(table: pa.Table) -> list[bytes]:

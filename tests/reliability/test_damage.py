@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rse_cli.adapters.lance_snapshot import hide_panics, is_lance_fault
+from rse_cli.adapters.lance_faults import is_lance_fault
+from rse_cli.adapters.lance_snapshot import hide_panics
 from rse_cli.adapters.manifest import read_manifest
 from rse_cli.adapters.store_check import Damage, find_damage
 from rse_cli.adapters.store_folder import MANIFEST_NAME, TABLE_FOLDER

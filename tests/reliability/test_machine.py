@@ -231,7 +231,9 @@ def test_a_store_that_may_not_be_read_is_named(
         if (arguments, part) == (["status", "--verify"], "chunks.lance/data"):
             continue
         with faults.attempt("no permission", f"to read: {arguments[0]} is refused"):
-            check_refusal(run_rse(files.root, home, *arguments, prefix=nobody), store, "ermission denied")
+            refused = run_rse(files.root, home, *arguments, prefix=nobody)
+            check_refusal(refused, store, "ermission denied")
+            assert f"the store {store}" in refused.stderr
 
 
 def test_a_missing_home_is_no_failure(files: EvolvingFolder, home: Path, faults: Faults) -> None:

@@ -1,0 +1,76 @@
+"""What goes wrong inside lance and lancedb, in one line that says what mends it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rse_cli.errors import DamagedStoreError, StoreError
+from rse_cli.ports import Bucket, StorePlace
+
+
+def is_lance_fault(fault: BaseException) -> bool:
+    """Tell whether lance raised `fault`: a panic of its own language is no `Exception`."""
+    known = (OSError, RuntimeError, ValueError, MemoryError)
+    return isinstance(fault, known) or type(fault).__name__ == "PanicException"
+
+
+@contextmanager
+def explain_failure(
+    store: StorePlace, flag: str = "--rebuild", is_newest: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
+    """Turn what lance and lancedb raise into one line, which names what `rse ingest` needs to mend it.
+
+    Parameters
+    ----------
+    store : Path or Bucket
+        The store.
+    flag : str
+        What mends the damage that the failure is a sign of.
+    is_newest : callable
+        Whether the version at work is still the newest. Files of others are dropped, and running the command again
+        helps; those of the newest never are, and one that is missing is damage.
+    """
+    try:
+        yield
+    except StoreError:
+        raise
+    except BaseException as error:
+        if not is_lance_fault(error):
+            raise
+        if (reason := _find_system_fault(error)) is not None:
+            raise StoreError(f"the store {store} failed: {reason}: mend that and run it again") from error
+        # Behind a comma lance says where in its own source.
+        line = (str(error).splitlines() or [type(error).__name__])[0].split(", /")[0]
+        if isinstance(store, Bucket) and (fault := _find_bucket_fault(str(error))) is not None:
+            raise StoreError(f"the store {store} failed: {fault}") from error
+        if _is_file_missing(error, store):
+            # Lance names it without the slash that its path begins with.
+            fault = f"the store {store} failed: a file of its table is missing"
+            if not is_newest():
+                raise StoreError(f"{fault}: run the command again") from error
+            raise DamagedStoreError(fault, str(store), "--repair") from error
+        raise DamagedStoreError(f"the store {store} failed: {line[:200]}", str(store), flag) from error
+
+
+def _is_file_missing(error: BaseException, store: StorePlace) -> bool:
+    # The store's own name may say anything.
+    return "not found" in str(error).replace(str(store).lstrip("/"), "").lower()
+
+
+def _find_bucket_fault(text: str) -> str | None:
+    """Return what an object store makes fail that says nothing of the index; None where it is something else."""
+    if "concurrent transaction Restore" in text:
+        return "another process took it over, as this one was not heard of: run the command again"
+    request = re.search(r"Generic (?:S3|GCS|MicrosoftAzure) error: ([^\n]*)", text)
+    return request and f"{request[1][:200]}: see that it can be reached, and run the command again"
+
+
+def _find_system_fault(error: BaseException) -> str | None:
+    """Return what the system said, as of a full disk; None where it is something else, or a file is missing."""
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    number = int(told[1]) if told else getattr(error, "errno", None)
+    return os.strerror(number) if number not in (None, errno.ENOENT) else None
