@@ -89,3 +89,7 @@ class CasesError(RseError):
         self.label = label
         place = f"{label} " if label else ""
         super().__init__("; ".join(f"{place}line {line}: {message}" for line, message in self.faults))
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; a BaseException, so that no handler of errors takes it for one."""

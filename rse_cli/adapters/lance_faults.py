@@ -8,8 +8,11 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rse_cli.errors import DamagedStoreError, StoreError
+from rse_cli.errors import DamagedStoreError, StoreError, Terminated
 from rse_cli.ports import Bucket, StorePlace
+
+SIGNALS = {"KeyboardInterrupt": KeyboardInterrupt, "Terminated": Terminated}
+"""What a signal raises while lance works, which makes an error of its own of it that names them."""
 
 
 def is_lance_fault(fault: BaseException) -> bool:
@@ -41,6 +44,8 @@ def explain_failure(
     except BaseException as error:
         if not is_lance_fault(error):
             raise
+        if (name := re.search(r"External error: (\w+): ", str(error))) and name[1] in SIGNALS:
+            raise SIGNALS[name[1]] from error
         if (reason := _find_system_fault(error)) is not None:
             raise StoreError(f"the store {store} failed: {reason}: mend that and run it again") from error
         # Behind a comma lance says where in its own source.

@@ -14,7 +14,7 @@ import typer
 from rse_cli.cli import check, ingest, inspect, query, status, tune
 from rse_cli.cli.output import discard_stdout, flush_streams, make_visible_line, say
 from rse_cli.cli.timing_flag import report_timings
-from rse_cli.errors import DamagedStoreError, RseError
+from rse_cli.errors import DamagedStoreError, RseError, Terminated
 from rse_cli.timings import stop_timings
 
 EXIT_OK, EXIT_NOTHING, EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 0, 1, 2, 130, 143
@@ -56,12 +56,8 @@ def main(
     """Index folders and answer queries with segments: runs of adjacent chunks as long as the evidence says."""
 
 
-class _Terminated(BaseException):
-    """SIGTERM arrived; a BaseException, so that no handler of errors takes it for one."""
-
-
 def _on_terminate(_number: int, _frame: object) -> NoReturn:
-    raise _Terminated
+    raise Terminated
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -85,7 +81,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         say(f"rse: interrupted{_mention_kept(arguments)}")
         return EXIT_INTERRUPTED
-    except _Terminated:
+    except Terminated:
         say(f"rse: terminated{_mention_kept(arguments)}")
         return EXIT_TERMINATED
     except DamagedStoreError as fault:
