@@ -60,7 +60,6 @@ class LanceSnapshot:
         self._dataset = dataset
         self._manifest = manifest
         self._searched = False
-        self._statistics: Statistics | None = None
 
     @stage("fetch")
     def hold(self) -> HeldSnapshot:
@@ -74,12 +73,7 @@ class LanceSnapshot:
 
     @stage("fetch")
     def statistics(self) -> Statistics:
-        """Return the manifest's numbers if they are of this version, else add the head rows up, once."""
-        if self._statistics is None:
-            self._statistics = self._find_statistics()
-        return self._statistics
-
-    def _find_statistics(self) -> Statistics:
+        """Return the manifest's numbers if they are of this version, else add the head rows up."""
         stored = self._manifest.statistics
         if self._dataset is not None and stored is not None and stored.table_version == self._dataset.version:
             return Statistics(stored.n_chunks, stored.mean_lengths)
