@@ -31,11 +31,11 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One transformer block."""
+    """One transformer block; `attended` holds what the bias of the values comes to, and that of the keys cancels."""
 
     query: Linear
-    key: Linear
-    value: Linear
+    key: Floats
+    value: Floats
     attended: Linear
     attended_norm: Scale
     inner: Linear
@@ -81,11 +81,13 @@ def load_network(model: BertModel) -> Network:
 def _load_layer(file: TensorFile, prefix: str, model: BertModel) -> Layer:
     """Map the weights of one block."""
     width, inner = model.width, model.inner_width
+    value = _load_linear(file, prefix + "attention.self.value", width, width)
+    attended = _load_linear(file, prefix + "attention.output.dense", width, width)
     return Layer(
         query=_load_linear(file, prefix + "attention.self.query", width, width),
-        key=_load_linear(file, prefix + "attention.self.key", width, width),
-        value=_load_linear(file, prefix + "attention.self.value", width, width),
-        attended=_load_linear(file, prefix + "attention.output.dense", width, width),
+        key=_load_linear(file, prefix + "attention.self.key", width, width).weight,
+        value=value.weight,
+        attended=Linear(attended.weight, attended.weight @ value.bias + attended.bias),
         attended_norm=_load_scale(file, prefix + "attention.output.LayerNorm", width),
         inner=_load_linear(file, prefix + "intermediate.dense", width, inner),
         outer=_load_linear(file, prefix + "output.dense", inner, width),

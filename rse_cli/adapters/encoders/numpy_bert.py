@@ -53,17 +53,17 @@ GROUP_SCORES = 131072
 # A row of attention whose sum is below this, relative to the greatest score of its text, has lost precision.
 LOW_SUM = 1e-10
 
-# gelu(x) = x·(1 + erf(x/√2))/2 ≈ x·(1 + tanh(x·P(x²)))/2. Coefficients of P, lowest first, by our own minimax fit of
-# gelu over |x| ≤ 6.5; error below 7e-8 before rounding, 2e-7 in float32. The highest is positive, so that tanh goes on
-# to 1 beyond.
+# gelu(x) = x·(1 + erf(x/√2))/2 ≈ x/(1 + exp(x·P(x²))). Coefficients of P, lowest first, by our own minimax fit of gelu
+# over |x| ≤ 6.5; error below 7e-8 before rounding, 2e-7 in float32. The highest is negative, so that the exponential
+# goes on to its limits beyond.
 GELU = (
-    0.7978842672324357,
-    0.036334151730754334,
-    -3.3028575742803845e-05,
-    -5.5272813414791796e-05,
-    3.973989463603024e-06,
-    -1.3377800044330726e-07,
-    1.8138076741966977e-09,
+    -1.5957685374559292,
+    -0.07266829556395502,
+    6.605123745028591e-05,
+    0.00011054744425693191,
+    -7.948235112290235e-06,
+    2.675722673131404e-07,
+    -3.6279877409679885e-09,
 )
 
 
@@ -201,9 +201,7 @@ def _run_batch(network: Network, flat: Tokens, lengths: Integers, tile: int) -> 
     projected = np.empty((3, *states.shape), dtype=np.float32)
     context = np.zeros_like(states)
     for layer in network.layers:
-        for linear, out in zip((layer.query, layer.key, layer.value), projected, strict=True):
-            _apply(linear, states, out)
-        projected[0] *= np.float32((network.model.width // network.model.n_heads) ** -0.5)
+        _project(layer, states, projected, np.float32((network.model.width // network.model.n_heads) ** -0.5))
         _attend(projected, starts, lengths, network.model.n_heads, context)
         for row in range(0, len(states), BLOCK_ROWS):
             block = slice(row, row + BLOCK_ROWS)
@@ -214,6 +212,18 @@ def _run_batch(network: Network, flat: Tokens, lengths: Integers, tile: int) -> 
     # The mean's scale doesn't matter, as vectors get unit length: the sum over each text is enough.
     sums: Floats = np.add.reduceat(states[rows], np.cumsum(lengths) - lengths, axis=0)
     return sums
+
+
+def _project(layer: Layer, states: Floats, projected: Floats, scale: np.float32) -> None:
+    """Write scaled queries, keys and values to `projected`.
+
+    The bias of the keys adds the same to all scores of a token, so that the softmax cancels it; that of the values is
+    part of `layer.attended`, because the weights of a token sum to 1.
+    """
+    for weight, out in zip((layer.query.weight, layer.key, layer.value), projected, strict=True):
+        np.matmul(states, weight.T, out=out)
+    projected[0] += layer.query.bias
+    projected[0] *= scale
 
 
 def _apply(linear: Linear, rows: Floats, out: Floats) -> Floats:
@@ -261,7 +271,8 @@ def _feed_forward(layer: Layer, states: Floats, context: Floats, inner: Floats, 
     inner = inner[: len(states)]
     states += _apply(layer.attended, context, np.empty_like(context))
     _normalise(states, layer.attended_norm, epsilon)
-    _gelu(_apply(layer.inner, states, inner).reshape(-1))
+    np.matmul(states, layer.inner.weight.T, out=inner)
+    _gelu(inner, layer.inner.bias)
     states += _apply(layer.outer, inner, context)
     _normalise(states, layer.outer_norm, epsilon)
 
@@ -276,13 +287,15 @@ def _normalise(rows: Floats, scale: Scale, epsilon: float) -> None:
     rows += scale.shift
 
 
-def _gelu(values: Floats) -> None:
-    """Replace each value by its gelu, in place."""
+def _gelu(rows: Floats, bias: Floats) -> None:
+    """Add `bias` to each row and replace each value by its gelu, in place."""
     lowest, *middle, highest = (np.float32(coefficient) for coefficient in GELU)
-    scratch = np.empty((2, min(BLOCK_FLOATS, len(values))), dtype=np.float32)
-    for start in range(0, len(values), BLOCK_FLOATS):
-        x = values[start : start + BLOCK_FLOATS]
+    count = max(1, BLOCK_FLOATS // rows.shape[1])
+    scratch = np.empty((2, min(count, len(rows)), rows.shape[1]), dtype=np.float32)
+    for start in range(0, len(rows), count):
+        x = rows[start : start + count]
         square, t = scratch[:, : len(x)]
+        x += bias
         np.square(x, out=square)
         np.multiply(square, highest, out=t)
         for coefficient in reversed(middle):
@@ -290,7 +303,6 @@ def _gelu(values: Floats) -> None:
             t *= square
         t += lowest
         t *= x
-        np.tanh(t, out=t)
+        np.exp(t, out=t)
         t += np.float32(1)
-        x *= np.float32(0.5)
-        x *= t
+        x /= t
