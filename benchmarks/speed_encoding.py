@@ -124,7 +124,7 @@ def time_products(encoder: NumpyBert, texts: list[str]) -> float:
     """Return the CPU seconds of nothing but the products with the weights that these texts need."""
     import numpy as np
 
-    from rse_cli.adapters.encoders.numpy_bert import BLOCK_ROWS
+    from rse_cli.adapters.encoders.bert_forward import BLOCK_ROWS
     from rse_cli.adapters.encoders.wordpiece import encode_texts
 
     n_tokens = sum(len(tokens) for tokens in encode_texts(encoder.tokenizer, texts))

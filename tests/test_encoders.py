@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from rse_cli.adapters.encoders import agree_with_sentence_transformers, choose_backend, load_encoder
 from rse_cli.adapters.encoders.bert_files import describe_bert
+from rse_cli.adapters.encoders.bert_forward import _attend_group, _gelu
 from rse_cli.adapters.encoders.model_files import DEFAULT_MODEL, find_model, hash_weights, read_prompts, verify_weights
-from rse_cli.adapters.encoders.numpy_bert import _attend_group, _gelu
+from rse_cli.adapters.encoders.numpy_bert import choose_rows
 from rse_cli.adapters.encoders.safetensors import open_tensors
 from rse_cli.adapters.encoders.wordpiece import divide_texts, load_tokenizer, unit_vectors
 from rse_cli.errors import ModelError
@@ -140,6 +141,19 @@ def test_a_query_has_the_same_bits_alone_and_among_others():
     alone = np.concatenate([encoder.encode_queries([text])[0] for text in texts])
     for some in (texts, texts[::-1], texts[3:17]):
         np.testing.assert_array_equal(encoder.encode_queries(some)[0], alone[[texts.index(text) for text in some]])
+
+
+def test_queries_begin_at_fewer_rows_only_where_the_product_of_few_rows_has_the_same_bits(encoder):
+    def multiply(rows, weight):
+        return (rows.astype(np.float64) @ weight.astype(np.float64)).astype(np.float32)
+
+    def multiply_by_place(rows, weight):
+        product = multiply(rows, weight)
+        product[24:36] += np.float32(len(rows) == 36)
+        return product
+
+    assert choose_rows(encoder.network, multiply) == 12
+    assert choose_rows(encoder.network, multiply_by_place) == 24
 
 
 def test_large_batches_are_split_and_come_back_in_order(encoder):
