@@ -201,7 +201,7 @@ def test_an_index_whose_search_indexes_were_left_unfinished_says_so_until_the_ne
 def test_a_vector_index_is_named_with_the_chunks_that_it_lacks(
     indexed: Path, rse: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rse_cli.adapters.lancedb_store.VECTOR_INDEX_ROWS", 1)
+    monkeypatch.setattr("rse_cli.adapters.store_upkeep.VECTOR_INDEX_ROWS", 1)
     (indexed / "docs" / "more.txt").write_text("\n\n".join(f"Oar {n} lies in the shed." * 3 for n in range(300)))
     rse("ingest", "docs", cwd=indexed)
     assert "search     vector index, up to date\n" in rse("status", cwd=indexed).text

@@ -5,17 +5,27 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from rse_cli.adapters import lance_searches, lance_snapshot, lancedb_store, panics, store_columns
+from rse_cli.adapters import (
+    lance_fragments,
+    lance_searches,
+    lance_snapshot,
+    panics,
+    store_columns,
+    store_rows,
+    store_upkeep,
+)
 from rse_cli.adapters.lancedb_store import LanceStore
 from rse_cli.adapters.manifest import ChunkingIdentity, create_manifest, read_manifest
 from rse_cli.adapters.store_readers import READERS_NAME
@@ -35,9 +45,24 @@ def make_lance(tmp_path: Path) -> LanceStore:
     return LanceStore(folder, manifest, lock_seconds=1)
 
 
-@pytest.fixture(params=["fake", "lance"])
+@pytest.fixture(params=["fake", "lance", "lance, rows written side by side"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return FakeStore(DIMENSION) if request.param == "fake" else make_lance(tmp_path)
+    if request.param == "fake":
+        return FakeStore(DIMENSION)
+    store = make_lance(tmp_path)
+    store.scatter_with(scatter_in_threads if "side by side" in request.param else None)
+    return store
+
+
+def scatter_in_threads(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """What a cluster does: what goes there and comes back is pickled."""
+
+    def call(sent: bytes) -> bytes:
+        do, item = pickle.loads(sent)
+        return pickle.dumps(do(item))
+
+    with ThreadPoolExecutor(2) as pool:
+        yield from map(pickle.loads, pool.map(call, [pickle.dumps((function, item)) for item in items]))
 
 
 def point(*weights: float) -> np.ndarray:
@@ -450,6 +475,18 @@ class TestLanceStore:
         put(lance_store, indexed("a", "one"))
         assert list_texts(lance_store) == {"a": ["one"]}
 
+    @pytest.mark.parametrize("outdated", [[], ["a"]])
+    def test_rows_written_side_by_side_stay_out_once_another_writer_has_fenced_this_one_out(
+        self, lance_store: LanceStore, tmp_path: Path, outdated: list[str]
+    ) -> None:
+        put(lance_store, indexed("a", "one"), indexed("b", "two"))
+        begun = lance_snapshot.open_dataset(tmp_path / ".rse")
+        rows = store_rows.build_rows([indexed("c", "three")], [2], DIMENSION)
+        lance_snapshot.open_dataset(tmp_path / ".rse").restore()
+        with pytest.raises(OSError, match="conflict"):
+            lance_fragments.commit_fragments(tmp_path / ".rse", begun, rows, outdated, map)
+        assert list_texts(lance_store) == {"a": ["one"], "b": ["two"]}
+
     def test_statistics_of_another_version_are_added_up_again(self, lance_store: LanceStore, tmp_path: Path) -> None:
         put(lance_store, indexed("a", "one"))
         outdated = (tmp_path / ".rse/manifest.json").read_bytes()
@@ -476,7 +513,7 @@ class TestLanceStore:
         for half in (files[:5], files[5:]):
             put(slow, *half)
             put(lance_store, *half)
-            monkeypatch.setattr(lancedb_store, "VECTOR_INDEX_ROWS", 500)
+            monkeypatch.setattr(store_upkeep, "VECTOR_INDEX_ROWS", 500)
             lance_store.maintain()
         query = point(*rng.standard_normal(DIMENSION))
         for paths in (None, ["f3"], ["f5"], ["f4", "f5"]):
@@ -503,8 +540,8 @@ class TestLanceStore:
     def test_filters_reach_every_partition_of_a_vector_index(
         self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(lancedb_store, "VECTOR_INDEX_ROWS", 500)
-        monkeypatch.setattr(lancedb_store, "PARTITION_ROWS", 20)
+        monkeypatch.setattr(store_upkeep, "VECTOR_INDEX_ROWS", 500)
+        monkeypatch.setattr(store_upkeep, "PARTITION_ROWS", 20)
         monkeypatch.setattr(lance_searches, "PROBED_PARTITIONS", 1)
         rng = np.random.default_rng(0)
         vectors = [point(*rng.standard_normal(DIMENSION)) for _ in range(600)]
@@ -521,10 +558,10 @@ class TestLanceStore:
     def test_a_vector_index_of_a_much_smaller_table_is_built_again(
         self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(lancedb_store, "VECTOR_INDEX_ROWS", 300)
+        monkeypatch.setattr(store_upkeep, "VECTOR_INDEX_ROWS", 300)
         built = []
         for i, partition_rows in enumerate([8192, 8192, 100]):
-            monkeypatch.setattr(lancedb_store, "PARTITION_ROWS", partition_rows)
+            monkeypatch.setattr(store_upkeep, "PARTITION_ROWS", partition_rows)
             put(lance_store, *(indexed(f"{i} {j}", *["w"] * 100) for j in range(3)))
             lance_store.maintain()
             built.append({path.name for path in (tmp_path / ".rse/chunks.lance/_indices").iterdir()})
@@ -533,7 +570,7 @@ class TestLanceStore:
     def test_many_small_commits_are_joined_and_still_answer(
         self, lance_store: LanceStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(lancedb_store, "FRAGMENTS", 4)
+        monkeypatch.setattr(store_upkeep, "FRAGMENTS", 4)
         for i in range(6):
             put(lance_store, indexed(f"f{i}", f"word{i}", "cat"))
         lance_store.maintain()
@@ -563,7 +600,7 @@ class TestLanceStore:
         put(lance_store, indexed("a", "two"))
         lance_store.maintain()
         assert len(old.nearest(point(1), 5, None)[0]) == 1
-        monkeypatch.setattr(lancedb_store, "KEEP_SECONDS", 0.0)
+        monkeypatch.setattr(store_upkeep, "KEEP_SECONDS", 0.0)
         lance_store.maintain()
         assert list_texts(lance_store) == {"a": ["two"]}
         assert len(list((tmp_path / ".rse/chunks.lance/data").glob("*.lance"))) == 1

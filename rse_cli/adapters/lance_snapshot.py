@@ -218,7 +218,7 @@ def open_dataset(folder: StorePlace) -> lance.LanceDataset | None:
     location, options = locate_table(folder)
     if isinstance(folder, Path) and not Path(location).is_dir():
         return None
-    lance = _import_lance()
+    lance = import_lance()
     # Which version is the newest was asked a moment before it is opened: by then it may have been dropped.
     with explain_failure(folder, is_newest=lambda: False):
         try:
@@ -230,7 +230,7 @@ def open_dataset(folder: StorePlace) -> lance.LanceDataset | None:
 
 
 @stage("import")
-def _import_lance() -> Any:
+def import_lance() -> Any:
     """Import lance without the parts of pyarrow that only remote or Parquet files need: 10 MB of a query's memory."""
     silence_logs()
     if "lance" not in sys.modules:

@@ -7,52 +7,30 @@ default tokenizer, which takes ``1.5`` apart. From then on rows that aren't inde
 from __future__ import annotations
 
 import dataclasses
-import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rse_cli.adapters import store_columns, store_rows
 from rse_cli.adapters.lance_faults import explain_failure
-from rse_cli.adapters.lance_searches import PARTITION_ROWS, filter_paths
+from rse_cli.adapters.lance_searches import filter_paths
 from rse_cli.adapters.lance_snapshot import LanceSnapshot, open_dataset, silence_logs
 from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index, read_manifest, write_manifest
 from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_lock import LOCK_SECONDS
-from rse_cli.adapters.store_readers import enter_as_reader, exclude_readers, leave_as_reader
+from rse_cli.adapters.store_readers import enter_as_reader, leave_as_reader
 from rse_cli.errors import StoreError
 from rse_cli.ports import Bucket, FileRecord, IndexedFile, StorePlace, Vectors
 from rse_cli.timings import stage
 
 if TYPE_CHECKING:
-    import lance
     import pyarrow as pa
     from lancedb.table import Table
 
+    from rse_cli.adapters.lance_fragments import Scatter
+
 TABLE_NAME = "chunks"
-
-VECTOR_INDEX_ROWS = 5_000
-"""Median of cold searches with an index and flat: 16 and 29 ms at 6,000 rows, 23 and 71 at 10,000, on a busy machine.
-Building one takes 0.25 s there."""
-
-CROWDED = 4
-"""Partitions that hold so many times too many rows: their centres were taken from a much smaller index, so rebuild."""
-
-UNINDEXED_ROWS = 1_000
-"""Every full-text call scans rows that aren't indexed: 1 ms more for so many, 5 ms for 6,000."""
-
-FRAGMENTS = 20
-"""Every batch leaves a fragment that every read opens: at 53 a full-text call took 1.5 ms, at 23 0.9, at one 0.7."""
-
-WASTE = 0.1
-"""Share of the table that fragments and deleted rows may take for nothing. Joining costs in proportion to the table, so
-that a small one is joined after few updates and a large one seldom. In small updates a small index grew to
-at most 1.29 times a fresh one, with 0.15 to 1.47."""
-
-KEEP_SECONDS = 3600.0
-"""How long readers may go on with a version after a newer one was committed; without readers it goes at once."""
 
 SCALAR_INDEXES = ("gid", "path", "text_hash")
 
@@ -84,6 +62,7 @@ class LanceStore:
         self._lock_seconds = lock_seconds
         self._announce = announce
         self._held = False
+        self._scatter: Scatter | None = None
         self._summaries: dict[str, store_columns.FileSummary] = {}
 
     def snapshot(self) -> LanceSnapshot:
@@ -117,6 +96,10 @@ class LanceStore:
             finally:
                 self._held = False
 
+    def scatter_with(self, scatter: Scatter | None) -> None:
+        """Let other processes write the rows of files from now on; None for this one alone."""
+        self._scatter = scatter
+
     @stage("write")
     def replace(self, files: Sequence[IndexedFile], removed: Sequence[str]) -> None:
         """In one commit, put `files` in place of what their paths held, and drop `removed` paths.
@@ -143,7 +126,7 @@ class LanceStore:
             numbers |= {path: self._summaries[path].number for path in paths if path in self._summaries}
             rows = store_rows.build_rows(files, [numbers[path] for path in paths], self._manifest.model.dimension)
             with explain_failure(self._folder):
-                self._merge(rows, outdated)
+                self._commit(rows, outdated)
             for path in outdated:
                 del self._summaries[path]
             for file in files:
@@ -200,16 +183,26 @@ class LanceStore:
             If the table can't be written.
         """
         from rse_cli.adapters.store_seal import seal_table
+        from rse_cli.adapters.store_upkeep import drop_versions, update_indexes
 
         with self.lock():
             if open_dataset(self._folder) is None:
                 return
             with explain_failure(self._folder):
                 table = self._open_for_commit()
-                _update_indexes(table, self._folder)
-                _drop_versions(self._folder)
+                update_indexes(table, self._folder)
+                drop_versions(self._folder)
                 seal_table(self._folder)
             self._store_statistics(settled=True)
+
+    def _commit(self, rows: pa.Table, outdated: Sequence[str]) -> None:
+        """Commit the rows of files none of which is in the table under a path that isn't `outdated`."""
+        if self._scatter is None or not rows.num_rows:
+            self._merge(rows, outdated)
+            return
+        from rse_cli.adapters.lance_fragments import commit_fragments
+
+        commit_fragments(self._folder, self._open_for_commit().to_lance(), rows, outdated, self._scatter)
 
     def _merge(self, rows: pa.Table, outdated: Sequence[str]) -> None:
         """Commit `rows`; every other row of the paths `outdated` goes in the same commit."""
@@ -269,71 +262,3 @@ def _open_table(folder: StorePlace, dimension: int) -> Table:
         if column not in present:
             table.create_index(column, config=BTree())
     return table
-
-
-def _reopen(folder: StorePlace) -> lance.LanceDataset:
-    """Open the newest version of a table that is there."""
-    dataset = open_dataset(folder)
-    assert dataset is not None
-    return dataset
-
-
-def _update_indexes(table: Table, folder: StorePlace) -> None:
-    """Build the vector index once it pays, and bring all indexes up to date once searches feel it."""
-    from lancedb.index import IvfSq
-
-    dataset = _reopen(folder)
-    indexes = list(table.list_indices())
-    if _wants_vector_index(dataset, [index.name for index in indexes if index.columns == ["vector"]]):
-        table.create_index("vector", config=IvfSq(distance_type="cosine", target_partition_size=PARTITION_ROWS))
-    if _is_scattered(dataset):
-        # Only pieces that the same indexes hold are joined.
-        _reopen(folder).optimize.optimize_indices()
-        table.checkout_latest()
-        # Ten years keep all versions: `_drop_versions` knows better which have readers.
-        table.optimize(cleanup_older_than=timedelta(days=3650))
-    elif any((index.num_unindexed_rows or 0) > UNINDEXED_ROWS for index in indexes):
-        # A new piece of index beside the old one: 55 ms at 100,000 rows, where merging them takes a second.
-        _reopen(folder).optimize.optimize_indices(num_indices_to_merge=0)
-
-
-def _is_scattered(dataset: lance.LanceDataset) -> bool:
-    """Tell whether the table lies in too many pieces, or takes much more room than its rows."""
-    fragments = dataset.get_fragments()
-    sizes = [sum(file.file_size_bytes or 0 for file in fragment.metadata.files) for fragment in fragments]
-    rows = [fragment.physical_rows for fragment in fragments]
-    # The largest piece takes least for a row: a small one has 31 columns too, and less to compress.
-    joined = max(zip(rows, sizes, strict=True), default=(0, 0))
-    needed = dataset.count_rows() * joined[1] / max(joined[0], 1)
-    return len(fragments) > FRAGMENTS or needed < (1 - WASTE) * sum(sizes)
-
-
-def _wants_vector_index(dataset: lance.LanceDataset, present: Sequence[str]) -> bool:
-    """Tell whether the table has grown to need a vector index, or a new one in place of the one `present`."""
-    rows = dataset.count_rows()
-    if not present:
-        return rows >= VECTOR_INDEX_ROWS
-    # An index whose rows have all been replaced is empty, and says nothing of partitions.
-    pieces = dataset.stats.index_stats(present[0])["indices"]
-    partitions = max((piece.get("num_partitions", 0) for piece in pieces), default=0)
-    return bool(rows > CROWDED * PARTITION_ROWS * partitions)
-
-
-def _drop_versions(folder: StorePlace) -> None:
-    """Drop all old versions where nobody reads, else those that were superseded `KEEP_SECONDS` ago.
-
-    A version's own age says nothing: last week's may have been the newest until a moment ago and have readers.
-    """
-    with exclude_readers(folder) as is_alone:
-        dataset = _reopen(folder)
-        versions: list[Any] = dataset.versions()
-        if is_alone:
-            if len(versions) > 1:
-                dataset.cleanup_old_versions(older_than=timedelta(0))
-            return
-        now = time.time()
-        ages = [now - version["timestamp"].timestamp() for version in versions]
-        settled = [age for age in ages if age >= KEEP_SECONDS]
-        if len(settled) > 1:
-            # The youngest of them was the newest when the time began. A second more keeps it while the call starts.
-            dataset.cleanup_old_versions(older_than=timedelta(seconds=min(settled) + 1))

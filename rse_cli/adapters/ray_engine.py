@@ -1,6 +1,7 @@
-"""Reading and encoding on the workers of Ray: a local cluster on loopback, or the one that RAY_ADDRESS names.
+"""Work on the workers of Ray: a local cluster on loopback, or the one that RAY_ADDRESS names.
 
-The index is written by this process alone, so a worker that dies costs time: Ray does its tasks again elsewhere.
+Workers read files, encode texts and write fragments; this process alone commits, so a worker that dies costs time and
+nothing else: Ray does its tasks again elsewhere.
 """
 
 from __future__ import annotations
@@ -45,9 +46,12 @@ class RayEngine:
     ----------
     n_workers : int
         Cores of the cluster.
+    is_own : bool
+        Whether the cluster is of this machine, and ends with this process.
     """
 
     n_workers: int
+    is_own: bool
 
     def spread(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Do what `map` does; see `rse_cli.pipeline.ingest.Spread`.
@@ -178,7 +182,7 @@ def start_ray(jobs: int) -> Iterator[RayEngine]:
         # Ray puts its own in place.
         signal.signal(signal.SIGTERM, terminate)
         try:
-            yield RayEngine(max(1, int(ray.cluster_resources().get("CPU", 1))))
+            yield RayEngine(max(1, int(ray.cluster_resources().get("CPU", 1))), is_own=not address)
         finally:
             ray.shutdown()
 

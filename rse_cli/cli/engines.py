@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
+from rse_cli.adapters.lance_fragments import Scatter
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.cli.wiring import Index, lend_encoder, load_index_encoder
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.ingest import Spread
 from rse_cli.pipeline.preparation import Read
-from rse_cli.ports import Encoder
+from rse_cli.ports import Bucket, Encoder
 
 WORKERS_A_BATCH = 4
 """A batch of one machine is eight portions of texts: two for each of so many workers."""
@@ -19,12 +20,16 @@ WORKERS_A_BATCH = 4
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What an ingest is done with: the model, lent when first asked for, a reader, and a `map`; see `ingest_files`."""
+    """What an ingest is done with: the model, lent when first asked for, a reader, and a `map`; see `ingest_files`.
+
+    `scatter` lets workers write rows, where they reach the store.
+    """
 
     load: Callable[[], Encoder]
     read: Read
     spread: Spread = map
     breadth: int = 1
+    scatter: Scatter | None = None
 
 
 def check_engine(name: str) -> None:
@@ -76,4 +81,7 @@ def start_engine(name: str, index: Index, jobs: int | None, limits: ReadLimits) 
                 )
             return lent[0]
 
-        yield Engine(load, RayReader(limits), ray.spread, max(1, ray.n_workers // WORKERS_A_BATCH))
+        breadth = max(1, ray.n_workers // WORKERS_A_BATCH)
+        # Workers of another cluster may be on machines that have no such folder, or another one.
+        scatter = ray.spread if ray.is_own or isinstance(index.folder, Bucket) else None
+        yield Engine(load, RayReader(limits), ray.spread, breadth, scatter)

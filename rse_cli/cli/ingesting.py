@@ -250,10 +250,12 @@ def carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) 
         watch_ingest(plan, show=flags.progress, verbose=flags.verbose) as watcher,
         start_engine(flags.engine, index, flags.jobs, limits) as engine,
     ):
+        index.store.scatter_with(engine.scatter)
         options = IngestOptions(chunking.chunk_chars, chunking.headers, engine.breadth)
         summary = ingest_files(
             index.store, engine.load, plan, engine.read, name_reader, options, watcher, engine.spread
         )
+        index.store.scatter_with(None)
     # Also where a run before was killed when only this was left to do.
     if not plan.is_empty or not index.store.snapshot().is_settled():
         with watch_maintenance(show=flags.progress):

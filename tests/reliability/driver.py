@@ -23,7 +23,7 @@ from typing import Any
 
 SMALL = {
     # A vector index learns from at least 256 rows.
-    "rse_cli.adapters.lancedb_store": {"VECTOR_INDEX_ROWS": 256, "UNINDEXED_ROWS": 20, "FRAGMENTS": 2, "KEEP_SECONDS": 1.0},
+    "rse_cli.adapters.store_upkeep": {"VECTOR_INDEX_ROWS": 256, "UNINDEXED_ROWS": 20, "FRAGMENTS": 2, "KEEP_SECONDS": 1.0},
     "rse_cli.pipeline.ingest": {"BATCH_CHUNKS": 60, "BATCH_FILES": 12},
     "rse_cli.adapters.encoders.pool": {"WORTH_STARTING": 50},
 }  # fmt: skip

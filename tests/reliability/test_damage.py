@@ -31,8 +31,8 @@ KINDS = {"rows": "data", "a search index": "_indices", "deleted rows": "_deletio
 def files(tmp_path: Path, model: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> EvolvingFolder:
     """A folder and its store, which has gone through some changes: pieces, deleted rows, indexes, a vector index."""
     lower_thresholds(lambda module, name, value: monkeypatch.setattr(f"{module}.{name}", value))
-    monkeypatch.setattr("rse_cli.adapters.lancedb_store.WASTE", 9.0)
-    monkeypatch.setattr("rse_cli.adapters.lancedb_store.FRAGMENTS", 99)
+    monkeypatch.setattr("rse_cli.adapters.store_upkeep.WASTE", 9.0)
+    monkeypatch.setattr("rse_cli.adapters.store_upkeep.FRAGMENTS", 99)
     use_numpy_without_comparison()
     (tmp_path / "docs").mkdir()
     folder = EvolvingFolder(tmp_path / "docs", random.Random(pytestconfig.option.seed))

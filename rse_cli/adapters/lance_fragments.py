@@ -1,0 +1,84 @@
+"""Rows that several processes write side by side as fragments of the table, made visible by one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rse_cli.adapters.lance_searches import filter_paths
+from rse_cli.adapters.lance_snapshot import import_lance
+from rse_cli.adapters.store_files import locate_table
+from rse_cli.ports import StorePlace
+
+if TYPE_CHECKING:
+    import lance
+    import pyarrow as pa
+
+Scatter = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""Does what `map` does, in other processes that reach the store: function and items have to be fit to be sent there."""
+
+FRAGMENT_ROWS = 512
+"""Rows of one fragment: what a commit of one machine holds, so that a larger one has more of them."""
+
+
+def commit_fragments(
+    place: StorePlace,
+    dataset: lance.LanceDataset,
+    rows: pa.Table,
+    outdated: Sequence[str],
+    scatter: Scatter,
+) -> None:
+    """Write `rows` side by side; one commit makes them visible and drops all former rows of the paths `outdated`.
+
+    Parameters
+    ----------
+    place : Path or Bucket
+        The store.
+    dataset : lance.LanceDataset
+        The version to go on from. Another writer's commit on top of it that can't be joined with this one is an error.
+    rows : pyarrow.Table
+        At least one; none whose key the table holds under a path that isn't `outdated`.
+    outdated : sequence of str
+        Paths in the index.
+    scatter : callable
+        See `Scatter`. What a process that died had written is no part of the table; a later cleanup drops it.
+    """
+    lance = import_lance()
+    rows = rows.cast(dataset.schema)
+    parts = [rows.slice(at, FRAGMENT_ROWS) for at in range(0, rows.num_rows, FRAGMENT_ROWS)]
+    fresh = [fragment for part in scatter(partial(_write_part, place), parts) for fragment in part]
+    removed, reduced = _drop_rows(dataset, outdated)
+    operation: Any = lance.LanceOperation.Append(fresh)
+    if removed or reduced:
+        operation = lance.LanceOperation.Update(
+            removed_fragment_ids=removed, updated_fragments=reduced, new_fragments=fresh
+        )
+    location, options = locate_table(place)
+    lance.LanceDataset.commit(location, operation, read_version=dataset.version, storage_options=options)
+
+
+def _write_part(place: StorePlace, part: pa.Table) -> list[Any]:
+    """Write rows beside the table and return what a commit needs to know of them."""
+    import_lance()
+    from lance.fragment import write_fragments
+
+    location, options = locate_table(place)
+    written: list[Any] = write_fragments(part, location, mode="append", storage_options=options)
+    return written
+
+
+def _drop_rows(dataset: lance.LanceDataset, paths: Sequence[str]) -> tuple[list[int], list[Any]]:
+    """Mark rows of `paths` as deleted; return the fragments of which nothing is left, and what is left of others."""
+    removed, reduced = [], []
+    if paths:
+        condition = filter_paths(paths)
+        for fragment in dataset.get_fragments():
+            if not fragment.count_rows(condition):
+                continue
+            left = fragment.delete(condition)
+            if left is None:
+                removed.append(fragment.fragment_id)
+            else:
+                reduced.append(left)
+    return removed, reduced
