@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 from rse_cli.adapters.lance_fragments import Scatter
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
@@ -71,15 +72,11 @@ def start_engine(name: str, index: Index, jobs: int | None, limits: ReadLimits) 
     from rse_cli.adapters.ray_engine import RayEncoder, RayReader, start_ray
 
     with start_ray(jobs or count_jobs()) as ray:
-        lent: list[Encoder] = []
 
+        @cache
         def load() -> Encoder:
-            if not lent:
-                model = index.manifest
-                lent.append(
-                    RayEncoder(load_index_encoder(index, for_query=False), model.model.name, model.backend, ray)
-                )
-            return lent[0]
+            encoder = load_index_encoder(index, for_query=False)
+            return RayEncoder(encoder, index.manifest.model.name, index.manifest.backend, ray)
 
         breadth = max(1, ray.n_workers // WORKERS_A_BATCH)
         # Workers of another cluster may be on machines that have no such folder, or another one.
