@@ -6,6 +6,8 @@ import gc
 import os
 import sys
 
+STDERR = 2
+
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
@@ -17,6 +19,7 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _distrust_current_folder()
     _replace_closed_streams()
+    _keep_stderr()
     try:
         from rse_cli.cli.main import run
 
@@ -48,6 +51,16 @@ def _replace_closed_streams() -> None:
     for name, mode, flags in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
+def _keep_stderr() -> None:
+    """Give messages a descriptor of their own, because 2 leads nowhere while a thread is inside lance.
+
+    See `rse_cli.adapters.panics`. A command that fails or is interrupted says so while another thread is at work.
+    """
+    if sys.stderr.fileno() == STDERR:
+        own, old = os.dup(STDERR), sys.stderr
+        sys.stderr = open(own, "w", buffering=1, encoding=old.encoding, errors=old.errors)  # noqa: SIM115, PTH123
 
 
 if __name__ == "__main__":
