@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rse_cli.adapters.bucket_files import BucketFiles
+from rse_cli.adapters.lance_faults import explain_failure
 from rse_cli.adapters.lease import LEASE_NAME
 from rse_cli.adapters.manifest import describe_root
 from rse_cli.adapters.store_folder import MANIFEST_NAME, SEAL_NAME
@@ -67,6 +68,27 @@ def write_user_file(home: Path, text: str) -> dict[str, str]:
     path.parent.mkdir(parents=True)
     path.write_text(text)
     return {"HOME": str(home)}
+
+
+def test_an_address_that_lacks_a_slash_is_no_folder() -> None:
+    with pytest.raises(UsageError, match="'s3:/bucket/index' lacks a slash"):
+        choose_store("s3:/bucket/index", {})
+
+
+@pytest.mark.parametrize(
+    ("reason", "advice"),
+    [
+        ("HTTP error: builder error", "an address that begins with http:// needs AWS_ALLOW_HTTP=true"),
+        ("PUT http://169.254.169.254/latest/api/token timed out", "no credentials: set those of your provider"),
+        ("connection refused", "see that it can be reached, and run the command again"),
+    ],
+)
+def test_a_request_that_fails_is_told_with_what_to_do(reason: str, advice: str) -> None:
+    error = OSError(f"LanceError(IO): Generic S3 error: {reason}\nCaused by: much more")
+    with pytest.raises(StoreError) as raised, explain_failure(BUCKET):
+        raise error
+    assert advice in str(raised.value)
+    assert str(raised.value).count("\n") == 0
 
 
 def test_the_users_file_says_how_to_get_there_where_no_variable_does(tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ def test_documents_left_out_by_the_projects_file_are_not_found(indexed: Path, rs
 
 def test_an_index_that_is_out_of_date_or_holds_the_cases_is_mentioned(indexed: Path, rse: Run) -> None:
     (indexed / "docs" / "lamp.txt").write_text("Another lamp.\n", encoding="utf-8")
-    assert check(rse, indexed).stderr == "rse: 1 file changed since the index was made (rse ingest updates it)\n"
+    assert check(rse, indexed).stderr == "rse: 1 file changed since the index was made (rse ingest docs updates it)\n"
     write(indexed / "docs")
     assert rse("ingest", cwd=indexed).code == 0
     done = rse("check", "docs/cases.yaml", cwd=indexed)
@@ -313,6 +313,17 @@ def test_an_index_that_is_out_of_date_or_holds_the_cases_is_mentioned(indexed: P
 
 
 # JSON and baselines
+
+
+def test_a_file_of_questions_that_answers_most_cases_is_mentioned(indexed: Path, rse: Run) -> None:
+    questions = "\n\n".join(str(case["query"]) for case in yaml.safe_load(CASES))
+    (indexed / "docs" / "report.txt").write_text(questions)
+    assert rse("ingest", "docs", cwd=indexed).code == 0
+
+    assert check(rse, indexed).stderr == (
+        "rse: docs/report.txt comes first in 4 of 4 cases, and none expects it: if it holds the questions, as a report "
+        "does, name it in .rseignore\n"
+    )
 
 
 def test_the_json_document_says_all_there_is(indexed: Path, rse: Run) -> None:
@@ -518,6 +529,17 @@ def test_junit_has_one_testcase_a_case_whatever_its_text_holds(indexed: Path, rs
     assert len(AWKWARD_CASES[1]["query"]) == 9_755
     assert "🎐 end" in (cases[1].findtext("system-out") or "")
     assert "FAIL  passed 0.33, min 1.00" in (suites[0].findtext("system-out") or "")
+
+
+def test_a_report_of_an_earlier_check_does_not_stand_for_one_that_could_not_run(indexed: Path, rse: Run) -> None:
+    assert check(rse, indexed, "--junit", "report.xml").code == 1
+    (indexed / "notes.xml").write_text("<notes/>")
+
+    for name in ("report.xml", "notes.xml"):
+        assert check(rse, indexed, "--junit", name, cases=CASES.replace("pump.md", "pumps.md")).code == 2
+
+    assert not (indexed / "report.xml").exists()
+    assert (indexed / "notes.xml").read_text() == "<notes/>"
 
 
 def test_junit_agrees_with_the_exit_code_where_limits_allow_a_miss(indexed: Path, rse: Run) -> None:

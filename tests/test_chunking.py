@@ -109,7 +109,18 @@ def test_a_long_sentence_is_cut_at_its_best_separator_into_even_pieces() -> None
     ]
 
 
-@pytest.mark.parametrize("character", ["e\u0301", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f44d\U0001f3fd"])
+@pytest.mark.parametrize(
+    "character",
+    [
+        "e\u0301",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "\U0001f44d\U0001f3fd",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",  # the flag of England
+        "\u1112\u1161\u11ab",  # han in parts, as macOS writes names
+        "\u0e19\u0e49\u0e33",  # Thai nam, which ends with AM
+        "\u0915\u094d\u0937\u093f",  # Devanagari kshi
+    ],
+)
 def test_no_cut_falls_inside_a_character(character: str) -> None:
     text = character * 100
     for piece in pieces(text):

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from rse_cli.adapters.reading_worker import ReadingWorker
+from rse_cli.cli.output import make_visible_line
 from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
 from tests.conftest import Run
@@ -823,3 +824,52 @@ def test_a_file_that_took_too_long_is_read_again_when_the_limit_changes(
     done = rse("ingest", "--read-timeout", "60", cwd=documents)
     assert (done.text, done.stderr) == ("new 0 · changed 1 · unchanged 2 · removed 0 · skipped 0\n", "")
     assert reads == ["lamp.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("new\nline", "no index can lie in {}/.rse, whose name has control characters: name another --store"),
+        (
+            b"not utf-8 \xff".decode("utf-8", "surrogateescape"),
+            "the name of {} is not UTF-8, so that no index can hold it: ",
+        ),
+    ],
+)
+def test_a_folder_whose_name_no_index_can_hold_is_refused_before_anything_is_written(
+    tmp_path: Path, rse: Run, name: str, reason: str
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "a.md").write_text("The anchor holds.")
+
+    done = rse("ingest", cwd=folder)
+
+    assert (done.code, done.stdout) == (2, b"")
+    shown = make_visible_line(reason.format(folder)).encode("utf-8", "backslashreplace").decode()
+    assert done.stderr.startswith(f"rse: {shown}")
+    assert len(done.stderr.splitlines()) == 1
+    assert [one.name for one in folder.iterdir()] == ["a.md"]
+
+
+def test_a_missing_path_outside_the_index_is_one_line(tmp_path: Path, rse: Run) -> None:
+    (tmp_path / "a.md").write_text("The anchor holds.")
+    assert rse("ingest", cwd=tmp_path).code == 0
+
+    done = rse("ingest", "/nowhere/x", cwd=tmp_path)
+
+    assert (done.code, done.stdout, done.stderr) == (2, b"", "rse: no such file or folder: /nowhere/x\n")
+
+
+def test_from_a_folder_below_the_command_that_is_named_brings_all_up_to_date(tmp_path: Path, rse: Run) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.md").write_text("The anchor holds.")
+    assert rse("ingest", cwd=tmp_path).code == 0
+    (tmp_path / "b" / "one.md").write_text("The anchor drags.")
+
+    assert (
+        "changed 1 · removed 0 since the index was made; run `rse ingest ..`" in rse("status", cwd=tmp_path / "a").text
+    )
+    assert rse("ingest", "..", cwd=tmp_path / "a").code == 0
+    assert "nothing since the index was made" in rse("status", cwd=tmp_path / "a").text

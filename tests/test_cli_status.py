@@ -191,7 +191,7 @@ def test_an_index_whose_search_indexes_were_left_unfinished_says_so_until_the_ne
     manifest.write_text(text.replace('"settled": true', '"settled": false'), encoding="utf-8")
 
     assert rse("status", cwd=indexed).text.splitlines()[7] == (
-        "search     the last ingest did not finish its search indexes: answers are complete, but slower; run `rse ingest`"
+        "search     the last ingest did not finish its search indexes: answers are complete, but slower; run `rse ingest docs`"
     )
     assert rse("status", "--json", cwd=indexed).json["search_index"]["stale"]
     rse("ingest", "docs", cwd=indexed)
@@ -224,7 +224,7 @@ def test_an_index_is_stale_when_content_changed_not_when_a_file_was_touched(inde
     pump.write_text(pump.read_text().replace("spring", "autumn"))
     (indexed / "docs" / "lamp.txt").unlink()
     assert last_line(rse, indexed) == (
-        "changed    new 0 · changed 1 · removed 1 since the index was made; run `rse ingest`"
+        "changed    new 0 · changed 1 · removed 1 since the index was made; run `rse ingest docs`"
     )
 
     rse("ingest", "docs", cwd=indexed)

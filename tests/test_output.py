@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from rse_cli.cli.output import dump_json, make_visible, make_visible_line
 
-ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
+OBEYED = "\0\x07\x1b\x7f\x85\x9b\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ud800"
+"""Of every kind one at least: all of Unicode is too much for them to be drawn by chance."""
+
+ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from(OBEYED))
 DOCUMENTS = st.dictionaries(
     ANY_TEXT,
     st.recursive(
@@ -29,7 +32,7 @@ def is_obeyed(character: str) -> bool:
     """Whether a terminal or a viewer does something for a character other than show it: controls and format characters."""
     return (
         unicodedata.category(character) in ("Cc", "Cs")
-        or character in "\u202a\u202b\u202d\u202e\u2066\u2067\u2028\u2029"
+        or character in "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     )
 
 

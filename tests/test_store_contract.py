@@ -487,6 +487,13 @@ class TestLanceStore:
             lance_fragments.commit_fragments(tmp_path / ".rse", begun, rows, outdated, map)
         assert list_texts(lance_store) == {"a": ["one"], "b": ["two"]}
 
+    def test_a_table_that_is_gone_is_damage_and_no_empty_index(self, lance_store: LanceStore, tmp_path: Path) -> None:
+        put(lance_store, indexed("a", "one"))
+        for manifest in (tmp_path / ".rse/chunks.lance/_versions").iterdir():
+            manifest.unlink()
+        with pytest.raises(DamagedStoreError, match="its table is gone"):
+            lance_store.snapshot()
+
     def test_statistics_of_another_version_are_added_up_again(self, lance_store: LanceStore, tmp_path: Path) -> None:
         put(lance_store, indexed("a", "one"))
         outdated = (tmp_path / ".rse/manifest.json").read_bytes()

@@ -224,10 +224,12 @@ def explain_bucket(bucket: Bucket) -> Iterator[None]:
     """Turn what obstore raises into one line."""
     from obstore.exceptions import BaseError
 
+    from rse_cli.adapters.lance_faults import explain_request
+
     try:
         yield
     except BaseError as error:
-        raise StoreError(f"can't reach the store {bucket}: {_shorten(str(error))}") from error
+        raise StoreError(f"can't reach the store {bucket}: {explain_request(_shorten(str(error)))}") from error
 
 
 def _shorten(text: str) -> str:

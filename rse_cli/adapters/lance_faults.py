@@ -71,7 +71,17 @@ def _find_bucket_fault(text: str) -> str | None:
     if "concurrent transaction Restore" in text:
         return "another process took it over, as this one was not heard of: run the command again"
     request = re.search(r"Generic (?:S3|GCS|MicrosoftAzure) error: ([^\n]*)", text)
-    return request and f"{request[1][:200]}: see that it can be reached, and run the command again"
+    return request and explain_request(request[1][:200])
+
+
+def explain_request(reason: str) -> str:
+    """Return why a request to an object store failed, and what to do."""
+    if "builder error" in reason:
+        return f"{reason}: an address that begins with http:// needs AWS_ALLOW_HTTP=true"
+    # Without credentials the machine's own are looked for, where a cloud keeps them.
+    if "169.254.169.254" in reason or "metadata.google" in reason:
+        return "no credentials: set those of your provider, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    return f"{reason}: see that it can be reached, and run the command again"
 
 
 def _find_system_fault(error: BaseException) -> str | None:

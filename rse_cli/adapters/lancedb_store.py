@@ -20,7 +20,7 @@ from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index,
 from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_lock import LOCK_SECONDS
 from rse_cli.adapters.store_readers import enter_as_reader, leave_as_reader
-from rse_cli.errors import StoreError
+from rse_cli.errors import DamagedStoreError, StoreError
 from rse_cli.ports import Bucket, FileRecord, IndexedFile, StorePlace, Vectors
 from rse_cli.timings import stage
 
@@ -72,7 +72,13 @@ class LanceStore:
             raise StoreError(f"another process rebuilt the store {self._folder}: run the command again")
         # Before the table is opened, so that what it opens is there as long as it is read.
         entry = enter_as_reader(self._folder)
-        snapshot = LanceSnapshot(self._folder, open_dataset(self._folder), manifest)
+        dataset = open_dataset(self._folder)
+        if dataset is None and manifest.statistics is not None:
+            leave_as_reader(entry)
+            raise DamagedStoreError(
+                f"the store {self._folder} failed: its table is gone", str(self._folder), "--rebuild"
+            )
+        snapshot = LanceSnapshot(self._folder, dataset, manifest)
         weakref.finalize(snapshot, leave_as_reader, entry)
         return snapshot
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from rse_cli.adapters.held_signals import hold_signals
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -49,21 +50,15 @@ def start_worker(serve: Callable[..., None], *arguments: Any) -> tuple[BaseProce
 def _hold_interrupts() -> Iterator[None]:
     """Start the worker with interrupts blocked: one that came before `detach_worker` would print a traceback.
 
-    Blocking is for the worker, which inherits it. Here another thread may take the signal, and Python would raise in
-    the midst of what a worker must be told to start, so that it would print one too: what comes is raised afterwards.
+    Blocking is for the worker, which inherits it. Here Python would raise in the midst of what a worker must be told to
+    start, so that it would print one too: what comes is raised afterwards.
     """
-    come: list[int] = []
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    held = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    handlers = {number: signal.signal(number, lambda number, _frame: come.append(number)) for number in held}
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for number in come:
-            signal.raise_signal(number)
+    with hold_signals():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def detach_worker() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from rse_cli.cli.case_progress import watch_cases
 from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.output import make_visible_line, name_count, say
 from rse_cli.cli.requesting import Plan
-from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder
+from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, name_update
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.pipeline.check import CaseResult, check_cases, encode_cases
 from rse_cli.pipeline.expectations import find_expected
 from rse_cli.pipeline.retrieval import Query
 from rse_cli.ports import Snapshot
 from rse_cli.timings import stage
+
+LEAST_INTRUSIONS = 3
+"""Fewer cases that a file comes first for may be chance."""
 
 
 def read_expected(path: Path, snapshot: Snapshot) -> tuple[list[ResolvedCase], list[CaseFault]]:
@@ -34,15 +38,29 @@ def say_faults(cases_file: str, faults: Sequence[CaseFault]) -> None:
     say(f"rse: {name_count(len(faults), 'fault')} in {make_visible_line(cases_file)}; nothing was asked")
 
 
-def mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> None:
-    """Say on stderr that the index is out of date, or holds the questions themselves."""
+def mention_doubts(index: Index, snapshot: Snapshot, cases_file: str) -> bool:
+    """Say on stderr that the index is out of date, or holds the questions themselves; return whether it does."""
     from rse_cli.cli.sources import mention_changes
 
-    mention_changes(index, snapshot, "rse ingest")
+    mention_changes(index, snapshot, name_update(index.folder, index.root, index.manifest.sources))
     records = snapshot.files()
     place = Path(cases_file).resolve()
-    if place.is_relative_to(index.root) and place.relative_to(index.root).as_posix() in {one.path for one in records}:
+    held = {index.root / record.path for record in records}
+    if place in held:
         say(f"rse: {make_visible_line(cases_file)} is in the index and matches its own queries: name it in .rseignore")
+    return place in held
+
+
+def mention_intruder(results: Sequence[CaseResult]) -> None:
+    """Say on stderr which one file comes first for most cases though none of them expects it."""
+    wanted = {span.path for result in results for span in result.expected}
+    first = Counter(result.segments[0].path for result in results if result.segments)
+    path, count = max(first.items(), key=lambda pair: pair[1], default=("", 0))
+    if path not in wanted and count >= max(LEAST_INTRUSIONS, len(results) / 2):
+        say(
+            f"rse: {make_visible_line(path)} comes first in {count:,} of {name_count(len(results), 'case')}, and none "
+            "expects it: if it holds the questions, as a report does, name it in .rseignore"
+        )
 
 
 @stage("encode")

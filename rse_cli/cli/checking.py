@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rse_cli.cli.case_files import ask_cases, mention_doubts, read_expected, say_faults
+from rse_cli.cli.case_files import ask_cases, mention_doubts, mention_intruder, read_expected, say_faults
 from rse_cli.cli.checked import Checked, describe_check_json
 from rse_cli.cli.limits import check_limits, make_gates, parse_drops
 from rse_cli.cli.output import dump_json, say, write_bytes, write_result
@@ -69,6 +69,10 @@ def run_check(flags: CheckFlags) -> int:
     gc.enable()
     if flags.cases is None:
         raise UsageError("give a file of cases, or --init to write a first one: rse check cases.yaml")
+    if flags.junit is not None:
+        from rse_cli.cli.junit import remove_report
+
+        remove_report(Path(flags.junit))
     index = open_index(flags.store)
     settings = read_settings(index.root, flags.settings)
     drops = parse_drops(flags.max_drop, has_baseline=flags.baseline is not None)
@@ -80,8 +84,10 @@ def run_check(flags: CheckFlags) -> int:
         return _report_faults(flags, faults)
     before = _read_baseline(flags, cases)
     check_limits(gates, drops, cases)
-    mention_doubts(index, snapshot, flags.cases)
+    is_told = mention_doubts(index, snapshot, flags.cases)
     results = ask_cases(cases, index, snapshot, plan)
+    if not is_told:
+        mention_intruder(results)
     checked = judge(flags, plan, index.manifest.model.name, tuple(results), gates, drops, before)
     report(checked, flags)
     return 0 if checked.passed else 1

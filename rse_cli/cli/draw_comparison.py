@@ -12,7 +12,7 @@ from rse_cli.cli.comparing import EXPECTED, Column, ComparedDocument, render_com
 from rse_cli.cli.folding import Fold, fold_rows
 from rse_cli.cli.glyphs import Glyphs
 from rse_cli.cli.inspecting import MOST_DRAWN, Drawing, Inspected
-from rse_cli.cli.output import name_count
+from rse_cli.cli.output import make_visible_line, name_count
 from rse_cli.core.metrics import DocumentSpan
 from rse_cli.pipeline.comparison import compare_answers
 from rse_cli.pipeline.inspect import fetch_shown
@@ -26,7 +26,8 @@ def draw_comparison(inspected: Inspected, drawing: Drawing, width: int, glyphs: 
     letters = [name_letter(at) for at in range(len(contenders))]
     lines = render_standings(compare_answers(contenders, expected), letters, width, glyphs)
     if inspected.case is not None:
-        found = f"{EXPECTED} is what case {inspected.case.case.id} expects" if expected else "the case expects nothing"
+        name = make_visible_line(inspected.case.case.id)
+        found = f"{EXPECTED} is what case {name} expects" if expected else "the case expects nothing"
         lines.append(Text(found, "dim"))
     paths = list(dict.fromkeys(
         [one.path for contender in contenders for one in contender.answer.segments] + [one.path for one in expected]

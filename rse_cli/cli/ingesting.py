@@ -20,7 +20,7 @@ from rse_cli.adapters.manifest import (
 from rse_cli.adapters.reading_worker import ReadLimits
 from rse_cli.cli.consent import check_consent, named_model, remember_choice
 from rse_cli.cli.engines import start_engine
-from rse_cli.cli.placing import Place, find_place, mention_other_index
+from rse_cli.cli.placing import Place, find_place, mention_other_index, refuse_names
 from rse_cli.cli.progress import watch_ingest, watch_maintenance
 from rse_cli.cli.sources import (
     Survey,
@@ -125,8 +125,7 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     """
     gc.enable()
     place = find_place(paths, flags.store, rebuild=flags.rebuild)
-    if flags.progress:
-        mention_other_index(place)
+    refuse_names(place)
     anew = flags.rebuild or not place.exists
     settings = read_settings(place.root, flags.choice, check_model=anew)
     limits = choose_limits(settings)
@@ -135,6 +134,8 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
         index = _open_existing(place, settings)
         known = _list_known(index, limits)
     survey = _survey(place, paths, flags, settings, known)
+    if flags.progress:
+        mention_other_index(place)
     if flags.dry_run:
         return _conclude(place, _foresee(survey, known), survey, dry_run=True)
     if anew:

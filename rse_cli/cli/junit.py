@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from pathlib import Path
 from xml.etree import ElementTree
 
 from rse_cli.cli.check_report import describe_verdict, render_totals
@@ -15,6 +17,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """What no XML 1.0 document may hold, even escaped (section 2.2, production Char)."""
 
 _MESSAGE_CHARS = 300
+
+
+def remove_report(path: Path) -> None:
+    """Remove the report of an earlier check, so that nobody takes it for that of one which could not run."""
+    # A file of another kind, given by mistake, stays until there is something to write.
+    with suppress(OSError):
+        if path.is_file() and b"<testsuites" in path.read_bytes()[:200]:
+            path.unlink()
 
 
 def build_junit(checked: Checked) -> bytes:

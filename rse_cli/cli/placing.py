@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from rse_cli.cli.wiring import choose_index_root, locate_current_folder
 from rse_cli.config import choose_store
 from rse_cli.errors import StoreError
 from rse_cli.ports import Bucket, StorePlace
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,25 @@ def _read_known(folder: StorePlace, *, rebuild: bool) -> Manifest | None:
     with suppress(StoreError):
         return read_manifest(folder, any_version=True)
     return None
+
+
+def refuse_names(place: Place) -> None:
+    """Refuse a new index that its library or its manifest could not name.
+
+    Raises
+    ------
+    StoreError
+        Says what to do.
+    """
+    if place.exists:
+        return
+    for path in (place.root, place.folder):
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            raise StoreError(f"the name of {path} is not UTF-8, so that no index can hold it: rename it") from None
+    if isinstance(place.folder, Path) and _CONTROL.search(str(place.folder.resolve())):
+        raise StoreError(f"no index can lie in {place.folder}, whose name has control characters: name another --store")
 
 
 def mention_other_index(place: Place) -> None:

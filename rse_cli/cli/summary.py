@@ -13,7 +13,7 @@ from rse_cli.cli.ingesting import IngestResult
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
 from rse_cli.cli.sources import list_left_out, measure_changes, survey_index
 from rse_cli.cli.verifying import describe_findings
-from rse_cli.cli.wiring import open_index
+from rse_cli.cli.wiring import name_update, open_index
 from rse_cli.pipeline.freshness import Staleness
 from rse_cli.pipeline.ingest import PROBLEM_STATUSES, TEXTLESS_STATUSES, explain, is_scan
 from rse_cli.ports import FileRecord, StorePlace
@@ -133,7 +133,7 @@ def report_status(status: Status, *, as_json: bool, verbose: bool = False) -> No
         ("model", f"{model.name} ({model.dimension} dimensions, {status.manifest.backend})"),
         ("chunking", f"at most {chunking.chunk_chars} characters, headers {chunking.headers}"),
         *([] if _is_plain(status) else [("search", _format_search(status))]),
-        ("changed", _format_staleness(status.staleness)),
+        ("changed", _format_staleness(status)),
     ]
     for name, value in rows:
         write_result(f"{name:<11}{make_visible_line(value)}\n")
@@ -185,7 +185,10 @@ def _is_plain(status: Status) -> bool:
 
 def _format_search(status: Status) -> str:
     if not status.settled:
-        return "the last ingest did not finish its search indexes: answers are complete, but slower; run `rse ingest`"
+        return (
+            "the last ingest did not finish its search indexes: answers are complete, but slower; run "
+            f"`{_name_update(status)}`"
+        )
     # Fewer than an ingest cares to index are compared one by one.
     return "vector index" + (f", {status.waiting:,} chunks beside it" if status.waiting else ", up to date")
 
@@ -211,11 +214,16 @@ def _describe_records(records: Sequence[FileRecord]) -> list[dict[str, str]]:
     return [{"path": record.path, "status": record.status, "reason": record.reason} for record in records]
 
 
-def _format_staleness(staleness: Staleness) -> str:
+def _format_staleness(status: Status) -> str:
+    staleness = status.staleness
     if not staleness.count:
         return "nothing since the index was made"
     counts = f"new {len(staleness.new):,} · changed {len(staleness.changed):,} · removed {len(staleness.removed):,}"
-    return f"{counts} since the index was made; run `rse ingest`"
+    return f"{counts} since the index was made; run `{_name_update(status)}`"
+
+
+def _name_update(status: Status) -> str:
+    return name_update(status.folder, status.root, status.manifest.sources)
 
 
 def _format_bytes(count: int) -> str:

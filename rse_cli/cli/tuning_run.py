@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rse_cli.adapters.held_signals import hold_signals
 from rse_cli.cli.case_files import encode_expected, mention_doubts, read_expected, say_faults
 from rse_cli.cli.case_progress import watch_cases
 from rse_cli.cli.filtering import read_filters
@@ -21,6 +22,7 @@ from rse_cli.cli.wiring import Index, open_index, read_settings
 from rse_cli.config import PROJECT_FILE, Settings
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.methods import METHODS, MethodParams, choose_method_params
+from rse_cli.core.tuning import draw_points
 from rse_cli.core.tuning_log import Trial
 from rse_cli.core.tuning_objective import Objective
 from rse_cli.errors import UsageError
@@ -119,6 +121,9 @@ def run_tune(flags: TuneFlags) -> int:
     if flags.cases is not None:
         mention_doubts(index, snapshot, flags.cases)
     tuning = _prepare(flags, goals, index, plan, methods, cases)
+    with hold_signals():
+        # Scipy reads a table at the first point, where an interruption would be swallowed and leave half of it.
+        draw_points(1, 1, flags.seed)
     with watch_search(flags.trials) as watch:
         log, exact = open_log(
             tuning.cache, tuning.asked, [goal.metric for goal in goals.metrics], watch, _limit_time(flags.time)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rse_cli.adapters.manifest import Manifest, locate_root, read_manifest
+from rse_cli.adapters.manifest import Manifest, Source, locate_root, read_manifest
 from rse_cli.adapters.store_folder import find_store, refuse_links
 from rse_cli.cli.consent import check_consent
 from rse_cli.cli.output import make_visible_line, say
@@ -116,6 +116,14 @@ def name_ingest(folder: StorePlace, *flags: str) -> str:
     found = choose_store(None, os.environ) or find_store(locate_current_folder())
     here = found is not None and _resolve(found) == _resolve(folder)
     return shlex.join(["rse", "ingest", *flags, *([] if here else ["--store", str(folder)])])
+
+
+def name_update(folder: StorePlace, root: Path, sources: Sequence[Source]) -> str:
+    """Return the command that brings an index up to date from the current folder, where it may see less than all."""
+    here = locate_current_folder().resolve()
+    # os.path, since Path.relative_to can't go up before Python 3.12.
+    paths = [os.path.relpath((root / source.path).resolve(), here) for source in sources]
+    return name_ingest(folder, *([] if paths == ["."] else paths))
 
 
 def _resolve(place: StorePlace) -> StorePlace:

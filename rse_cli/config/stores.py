@@ -17,6 +17,8 @@ _ALIASES = {"aws_endpoint_url": "AWS_ENDPOINT", "aws_region": "AWS_DEFAULT_REGIO
 
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>.*)")
 
+_TYPO = re.compile(r"(?:s3|gs|az):/", re.IGNORECASE)
+
 
 def choose_store(flag: str | None, environ: Mapping[str, str]) -> StorePlace | None:
     """Return the store that ``--store`` or ``RSE_STORE`` names, or None to look for one; no file can name it.
@@ -44,6 +46,8 @@ def read_place(text: str, environ: Mapping[str, str]) -> StorePlace:
     """
     address = _ADDRESS.fullmatch(text)
     if address is None:
+        if _TYPO.match(text):
+            raise UsageError(f"{text!r} lacks a slash: an object store is s3://bucket/prefix, gs:// or az:// likewise")
         return Path(text).expanduser()
     scheme, place = address["scheme"].lower(), address["place"].strip("/")
     if scheme not in ("s3", "gs", "az") or not place:

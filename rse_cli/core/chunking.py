@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from rse_cli.core.lexical import measure_cjk_share
 from rse_cli.core.models import Document
 
-CHUNKING_VERSION = 1
+CHUNKING_VERSION = 2
 """Raised whenever the same document gives other chunks."""
 
 Span = tuple[int, int]
@@ -34,6 +34,9 @@ _SENTENCE_END = re.compile(r"(?<![.!?])[.!?]++[\"'”’»)\]]*+\s++|[。！？]
 _LIST_START = re.compile(r"(?:[-*+•–>|#:.]|\d{1,3}[.)]|[a-zA-Z][.)])[ \t]|[|#>=~`]")
 _CLOSED_BEFORE_WRAP = re.compile(r"[:;|]\s*$")
 _SEPARATORS = (("\n",), ("; ", "；"), (", ", "，", "、"), (" ", "\t", "\u3000"))
+VIRAMA = 9
+"""Canonical combining class of the sign that joins consonants."""
+
 _JOINERS = "\u200d\ufe0e\ufe0f"
 
 
@@ -172,13 +175,21 @@ def _find_cut(text: str, low: int, high: int, start: int) -> int:
 
 
 def _is_inside_character(text: str, at: int) -> bool:
-    """Whether a cut at `at` would part a base from its marks, an emoji from its modifiers, or CR from LF."""
+    """Whether a cut at `at` would part a base from its marks, an emoji from its modifiers, or CR from LF.
+
+    In short what UAX 29 says of extended grapheme clusters: a letter after a virama, too, belongs to the one before.
+    """
     after, before = text[at], text[at - 1]
     return (
         after in _JOINERS
         or before == "\u200d"
         or unicodedata.combining(after) > 0
         or unicodedata.category(after) in ("Mn", "Me", "Mc")
+        or unicodedata.combining(before) == VIRAMA
+        or after in "\u0e33\u0eb3"  # Thai and Lao AM, a vowel and a mark in one
+        or "\u1160" <= after <= "\u11ff"  # vowels and finals of a Hangul syllable in parts
+        or "\ud7b0" <= after <= "\ud7ff"
+        or "\U000e0020" <= after <= "\U000e007f"  # the tags of a flag
         or "\U0001f3fb" <= after <= "\U0001f3ff"
         or ("\U0001f1e6" <= after <= "\U0001f1ff" and "\U0001f1e6" <= before <= "\U0001f1ff")
         or (before == "\r" and after == "\n")

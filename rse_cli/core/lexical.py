@@ -18,7 +18,7 @@ from rse_cli.core.stemming import stem_word
 
 Floats = NDArray[np.float64]
 
-TERMS_VERSION = 1
+TERMS_VERSION = 2
 """Raised whenever `split_terms` gives other terms, so that an older index is rebuilt."""
 
 STOP_WORDS = frozenset({
@@ -41,6 +41,7 @@ CJK = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # han
     "\u1100-\u11ff\uac00-\ud7af"  # hangul
 )
+SOFT_HYPHEN = "\u00ad"  # where a word may be parted, which says nothing of the word
 _WORD = re.compile(r"[^\W_]+(?:[.,][0-9]+)*")
 _QUESTION_WORDS = (
     "[为為]什[么麼]|什[么麼](?:[时時]候)?|哪一?[年月日天个個些里裡儿兒国國种種位所家座部支项項条條]?|[谁誰]|[几幾]|多少"
@@ -50,6 +51,7 @@ _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 # The T of an ISO 8601 time is no letter of a word: 2025-01-17T02:10.
 _TIME = re.compile(r"(?<=[0-9]{2})t(?=[0-9]{2}:?[0-9]{2})")
 _FORM = re.compile(r"(?<![^\W_])([0-9]+)-([a-z])(?![^\W_])")
+_BROKEN = re.compile(r"([^\W\d_]{2,})-\r?\n[ \t]*([^\W\d_]{2,})")
 _PERIOD = re.compile(r"(?:fy)?((?:19|20)[0-9]{2})(q[1-4])?")
 _YEAR = re.compile(r"(?:fy)?(?:19|20)[0-9]{2}")
 
@@ -88,7 +90,8 @@ def split_terms(text: str) -> list[str]:
     """Return the terms of `text`, in order, with repeats.
 
     Words are lower-cased and stemmed (Snowball, English), stop words dropped; thousands separators go, ``10-K`` becomes
-    ``10k``, ``FY2018`` also gives ``2018``. CJK runs give each character and each pair of neighbours.
+    ``10k``, ``FY2018`` also gives ``2018``. A word that a hyphen parts at the end of a line counts in parts and as a
+    whole: nothing tells which it is. CJK runs give each character and each pair of neighbours.
 
     Parameters
     ----------
@@ -106,9 +109,13 @@ def split_terms(text: str) -> list[str]:
     ['10k', 'fy2018', '2018', 'show', 'net', 'sale', '32765']
     >>> split_terms("检索结果 ok")
     ['检', '索', '结', '果', '检索', '索结', '结果', 'ok']
+    >>> split_terms("a micro-\\nprocessor, micro\\u00adchip")
+    ['micro', 'processor', 'microprocessor', 'microchip']
     """
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        text = unicodedata.normalize("NFKC", text).replace(SOFT_HYPHEN, "")
+    if "-\n" in text or "-\r" in text:
+        text = _BROKEN.sub(r"\g<0> \1\2", text)
     text = _TIME.sub(" ", _FORM.sub(r"\1\2", text.lower()))
     if text.isascii():
         return _split_words(text)
