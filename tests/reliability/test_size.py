@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rse_cli.adapters import lancedb_store
+from rse_cli.adapters import store_upkeep
 from rse_cli.adapters.store_folder import TABLE_FOLDER
 from tests.conftest import clean_environment
 from tests.reliability.conftest import Faults
@@ -60,7 +60,7 @@ def test_small_updates_leave_no_waste(
 def test_what_a_query_opened_stays_until_it_ends(
     files: EvolvingFolder, model: Path, faults: Faults, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lancedb_store, "FRAGMENTS", 1)
+    monkeypatch.setattr(store_upkeep, "FRAGMENTS", 1)
     store = tmp_path / "store"
     ingest(files, model, store)
     script = (
