@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
+from rse_cli.cli.output import dump_json, make_visible_line, name_count, say, write_bytes, write_result
 from rse_cli.core.gates import COUNTS, SILENT, Gate
 from rse_cli.core.tuning_log import Log, Trial
 from rse_cli.pipeline.tune import Tuned
@@ -223,7 +223,7 @@ def report_interrupted(log: Log, *, as_json: bool) -> None:
         write_bytes(dump_json(document))
         return
     figures = ", ".join(f"{name} {format_mean(name, value)}" for name, value in means.items())
-    lines = [f"Interrupted after {len(log.trials):,} settings. Best so far, not held out: {figures}"]
+    lines = [f"Interrupted after {name_count(len(log.trials), 'setting')}. Best so far, not held out: {figures}"]
     lines += [f"method = {trial.method}"]
     lines += [f"{name} = {show_parameter(value)}" for name, value in trial.params.to_dict().items()]
     write_result("\n".join([*lines, "Nothing was written."]) + "\n")

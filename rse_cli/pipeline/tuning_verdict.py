@@ -81,7 +81,7 @@ def judge_gain(objective: Objective, figures: Sequence[Figure], *, unchanged: bo
         Whether nothing better than the current setting was found.
     """
     if unchanged:
-        return "nothing better than the current setting was found"
+        return "on all cases together nothing better than the current setting was found"
     by_name = {one.metric: one for one in figures}
     for gate in objective.limits:
         figure = by_name.get(gate.metric)
