@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,10 @@ def create_manifest(
             if not is_same_index(present, manifest):
                 raise StoreError(f"another index was made at {store}: run the command again")
             return present
-        # In this order a kill in between leaves an empty index, never a table under a manifest of another model.
+        # In this order a kill in between leaves an empty index, never a table under a manifest of another model, nor a
+        # manifest that counts the rows of a table which is gone.
+        with suppress(StoreError):
+            write_manifest(store, replace(read_manifest(store), statistics=None))
         files.discard_table()
         write_manifest(store, manifest)
     return manifest
