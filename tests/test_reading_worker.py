@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -314,3 +315,31 @@ def test_an_interrupt_waits_until_a_worker_was_told_all_it_needs() -> None:
         end.set()
         thread.join()
     assert done == ["told"]
+
+
+FIRST_WORKER = """
+import signal, sys
+from rse_cli.adapters.spawning import start_worker
+from tests.test_reading_worker import tell_mask
+
+if __name__ == "__main__":
+    process, connection = start_worker(tell_mask)
+    print(connection.recv())
+"""
+
+
+def tell_mask(connection: Connection) -> None:
+    connection.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+
+def test_the_first_worker_of_a_process_too_starts_deaf_to_interrupts(tmp_path: Path) -> None:
+    script = tmp_path / "first.py"
+    script.write_text(FIRST_WORKER)
+    done = subprocess.run(
+        [sys.executable, script],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")

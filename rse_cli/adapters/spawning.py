@@ -53,7 +53,11 @@ def _hold_interrupts() -> Iterator[None]:
     Blocking is for the worker, which inherits it. Here Python would raise in the midst of what a worker must be told to
     start, so that it would print one too: what comes is raised afterwards.
     """
+    from multiprocessing import resource_tracker
+
     with hold_signals():
+        # Starting it unblocks SIGINT, so it has to run before the first worker is started.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield
