@@ -83,7 +83,9 @@ class BucketObjects:
                 # What is to be replaced is gone, or there is no such bucket.
                 if replaced:
                     raise ChangedObjectError from error
-                raise StoreError(f"can't write the store {self._bucket}: there is no such bucket") from error
+                raise StoreError(
+                    f"can't write the store {self._bucket}: there is no such bucket: make it first"
+                ) from error
 
     def digest(self, name: str) -> str:
         """Return the SHA-256 of an object, which need not fit into memory.

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
+import socket
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -36,6 +39,10 @@ RETRIES = 5
 
 OBJECT_BYTES = 500_000_000
 """Memory for what goes between processes, texts and vectors. By default it is a third of the machine's."""
+
+
+CONNECT_SECONDS = 10
+"""How long another machine may take to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,8 @@ def start_ray(jobs: int) -> Iterator[RayEngine]:
     """
     ray = import_ray()
     address = os.environ.get("RAY_ADDRESS")
+    # Lance warns of each fork; Ray's are followed by another program at once.
+    warnings.filterwarnings("ignore", "lance is not fork-safe")
     own: dict[str, Any] = {"num_cpus": jobs, "include_dashboard": False, "object_store_memory": OBJECT_BYTES}
     # Ray prints what becomes of its workers on stdout, which is for results.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
@@ -185,6 +194,24 @@ def start_ray(jobs: int) -> Iterator[RayEngine]:
             yield RayEngine(max(1, int(ray.cluster_resources().get("CPU", 1))), is_own=not address)
         finally:
             ray.shutdown()
+
+
+def check_address(address: str) -> None:
+    """See that something answers where a cluster should be: Ray itself goes on trying for minutes, and logs it.
+
+    Raises
+    ------
+    RseError
+        If nothing does. An address of another form than ``host:port`` is left to Ray.
+    """
+    place = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address)
+    if place is None:
+        return
+    try:
+        socket.create_connection((place[1], int(place[2])), timeout=CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as fault:
+        reason = getattr(fault, "strerror", None) or fault
+        raise RseError(f"no Ray cluster answers at {address}: {reason}: start it, or correct RAY_ADDRESS") from fault
 
 
 def _call(function: Callable[[Any], Any], item: Any) -> Any:

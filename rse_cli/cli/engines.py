@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -39,14 +40,15 @@ def check_engine(name: str) -> None:
     Raises
     ------
     RseError
-        Naming those that there are, or what to install.
+        Naming those that there are, what to install, or the cluster that doesn't answer.
     """
     if name not in ("local", "ray"):
         raise UsageError(f"--engine must be local or ray, not {name!r}")
     if name == "ray":
-        from rse_cli.adapters.ray_engine import import_ray
+        from rse_cli.adapters.ray_engine import check_address, import_ray
 
         import_ray()
+        check_address(os.environ.get("RAY_ADDRESS", ""))
 
 
 @contextmanager
