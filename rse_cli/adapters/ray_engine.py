@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rse_cli.adapters.encoders.pool import list_portions
+from rse_cli.adapters.held_signals import hold_signals
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.core.models import Document
 from rse_cli.errors import RseError
@@ -43,6 +44,10 @@ OBJECT_BYTES = 500_000_000
 
 CONNECT_SECONDS = 10
 """How long another machine may take to answer."""
+
+
+SIGNAL_SECONDS = 0.2
+"""How long a signal may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +76,12 @@ class RayEngine:
         import ray
 
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(_call)
-        sent = ray.put(function)
+        with hold_signals():
+            sent = ray.put(function)
         waiting: deque[Any] = deque()
         for item in items:
-            waiting.append(task.remote(sent, item))
+            with hold_signals():
+                waiting.append(task.remote(sent, item))
             if len(waiting) >= AHEAD * self.n_workers:
                 yield _take(waiting.popleft())
         while waiting:
@@ -219,12 +226,18 @@ def _call(function: Callable[[Any], Any], item: Any) -> Any:
 
 
 def _take(reference: Any) -> Any:
-    """Return what a task made, or raise what it raised."""
+    """Return what a task made, or raise what it raised.
+
+    Signals wait while Ray works: what they raise inside of it comes out as an error of Ray's own.
+    """
     import ray
     from ray.exceptions import RayError, RayTaskError
 
     try:
-        return ray.get(reference)
+        while True:
+            with hold_signals():
+                if ray.wait([reference], timeout=SIGNAL_SECONDS)[0]:
+                    return ray.get(reference)
     except RayTaskError as error:
         raise error.cause from error
     except RayError as error:

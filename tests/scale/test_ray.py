@@ -119,6 +119,29 @@ def test_a_killed_driver_leaves_its_last_commit_and_the_next_ingest_goes_on_from
     assert list_cluster(home) == []
 
 
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [
+        (signal.SIGINT, 130, "rse: interrupted; what was finished is kept\n"),
+        (signal.SIGTERM, 143, "rse: terminated; what was finished is kept\n"),
+    ],
+)
+def test_a_signal_ends_an_ingest_in_one_line_with_what_was_committed(
+    tmp_path: Path, home: Path, number: int, code: int, line: str
+) -> None:
+    root, store = tmp_path / "docs", tmp_path / "store"
+    write_files(root, 60)
+    ingest = start_rse(root, home, "ingest", "--engine", "ray", "--jobs", "2", "--store", store)
+    wait_until(lambda: read_rows(store), ingest)
+
+    ingest.send_signal(number)
+    stdout, stderr = ingest.communicate(timeout=60)
+
+    assert (ingest.returncode, stdout, stderr) == (code, "", line)
+    rows = read_rows(store)
+    assert rows and find_faults(rows) == []
+
+
 def measure_encoding(root: Path, home: Path, store: Path, jobs: int) -> float:
     """Return how many chunks were encoded a second of that stage."""
     code, stdout, stderr = run_rse(
