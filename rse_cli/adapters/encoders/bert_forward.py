@@ -1,6 +1,7 @@
 """BERT in numpy: the tokens of many texts in one matrix, attention text by text.
 
-The forward pass is that of Devlin et al., "BERT" (2018), as `transformers.BertModel` computes it. Nothing is padded.
+The forward pass is that of Devlin et al., "BERT" (2018), as `transformers.BertModel` computes it. Nothing is padded,
+but where each text has to begin at a certain row.
 """
 
 from __future__ import annotations
