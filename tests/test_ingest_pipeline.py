@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rse_cli.adapters.readers import find_reader, read_document
 from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
-from rse_cli.pipeline import ingest
+from rse_cli.pipeline import ingest, preparation
 from rse_cli.pipeline.ingest import IngestOptions, Summary, Watcher, ingest_files
 from rse_cli.pipeline.planning import Plan, plan_ingest
 from rse_cli.ports import FileRecord, FileStamp, FoundFile
@@ -487,16 +487,15 @@ def test_many_small_files_are_a_batch_too(files: Files, store: CountingStore, mo
     assert store.commits == [("put", ["a.md", "b.md"]), ("put", ["c.md"])]
 
 
-@pytest.mark.parametrize("calls", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("done", [0, 1, 2])
 def test_an_interrupted_run_keeps_its_finished_batches_and_the_next_goes_on_from_there(
-    files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch, calls: int
+    files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch, done: int
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_CHUNKS", 1)
     for place, name in enumerate("abc"):
         files.write(f"{name}.md", join(place))
     with pytest.raises(KeyboardInterrupt):
-        run(files, store, FakeEncoder(fail_after=calls))
-    done = calls // 2  # a batch encodes its texts, then its headers
+        run(files, store, FakeEncoder(fail_after=done))
     assert list(contents(store)) == [f"{name}.md" for name in "abc"[:done]]
     encoder = FakeEncoder()
     assert run(files, store, encoder).encoded == 3 - done
@@ -515,10 +514,27 @@ def test_an_interrupted_update_leaves_the_old_state_of_what_it_did_not_finish(
     files.write("b.md", "# b\n\n" + join(2))
     files.delete("c.md")
     with pytest.raises(KeyboardInterrupt):
-        run(files, store, FakeEncoder(fail_after=2))
+        run(files, store, FakeEncoder(fail_after=1))
     after = contents(store)
     assert after["a.md"] != before["a.md"]
     assert (after["b.md"], after["c.md"]) == (before["b.md"], before["c.md"])
+
+
+def test_texts_and_headers_are_encoded_together_in_equal_steps_and_texts_alone_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preparation, "ENCODE_STEP", 4)
+    encoder, done, sizes = FakeEncoder(), [], []
+    monkeypatch.setattr(
+        encoder, "encode_documents", lambda texts: sizes.append(len(texts)) or encoder.encode_queries(texts)[0]
+    )
+    missing = {str(at): (f"header {at}", f"text {at}") for at in range(5)}
+
+    vectors = preparation.encode_missing(missing, encoder, 1.0, done.append)
+
+    assert (sizes, done) == ([3, 3, 4], [3, 2, 0])
+    expected = encode("text 3") + encode("header 3")
+    assert np.allclose(vectors["3"], expected / np.linalg.norm(expected))
 
 
 def test_a_watcher_is_told_of_every_file_and_every_chunk(files: Files, store: CountingStore) -> None:

@@ -124,7 +124,7 @@ class RayEncoder:
         RseError
             If a worker has another model of that name, or workers die again and again.
         """
-        portions = list_portions(texts)
+        portions = list_portions(texts, self.engine.n_workers)
         encode = partial(_encode, self.identity, self.name, self.backend)
         vectors = np.zeros((len(texts), self.identity.dimension), np.float32)
         parts = self.engine.spread(encode, [[texts[at] for at in portion] for portion in portions])

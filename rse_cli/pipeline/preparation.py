@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -105,27 +107,34 @@ def encode_missing(
     breadth : int
         How many times more texts to give to the encoder at once than one machine needs.
     """
+    texts = [text for _, text in missing.values()]
     headers = list(dict.fromkeys(header for header, _ in missing.values())) if header_weight else []
-    vectors = _encode_in_steps([text for _, text in missing.values()], encoder, advance, breadth)
+    encoded = _encode_in_steps(texts + headers, encoder, advance, len(texts), breadth)
+    vectors, of_headers = np.split(encoded, [len(texts)])
     if headers:
         positions = {header: at for at, header in enumerate(headers)}
-        of_headers = _encode_in_steps(headers, encoder, lambda _: None, breadth)
         rows = [positions[header] for header, _ in missing.values()]
         vectors = vectors + np.float32(header_weight) * of_headers[rows]
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return dict(zip(missing, vectors, strict=True))
 
 
-ENCODE_STEP = 512  # texts between two updates of the progress bar, enough to sort by length and to spread over cores
+ENCODE_STEP = 768  # texts between two updates of the progress bar: a batch of one machine and its headers
 
 
-def _encode_in_steps(texts: Sequence[str], encoder: Encoder, advance: Callable[[int], None], breadth: int) -> Vectors:
+def _encode_in_steps(
+    texts: Sequence[str], encoder: Encoder, advance: Callable[[int], None], n_counted: int, breadth: int
+) -> Vectors:
+    """Return the vectors of `texts`, of which the first `n_counted` count as progress.
+
+    Steps are equally large: cores wait for each other at the end of each.
+    """
     parts = [np.zeros((0, encoder.identity.dimension), np.float32)]
-    size = ENCODE_STEP * breadth
-    for at in range(0, len(texts), size):
-        step = texts[at : at + size]
-        parts.append(encoder.encode_documents(step))
-        advance(len(step))
+    n_steps = math.ceil(len(texts) / (ENCODE_STEP * breadth))
+    edges = [len(texts) * step // n_steps for step in range(n_steps + 1)] if texts else []
+    for start, end in pairwise(edges):
+        parts.append(encoder.encode_documents(texts[start:end]))
+        advance(max(0, min(end, n_counted) - start))
     return np.concatenate(parts)
 
 

@@ -154,7 +154,7 @@ def measure_encoding(root: Path, home: Path, store: Path, jobs: int) -> float:
 
 
 @pytest.mark.skipif(os.getloadavg()[0] > 1, reason="other processes are at work")
-def test_two_workers_encode_at_least_one_and_a_half_times_as_much_as_one(tmp_path: Path, home: Path) -> None:
+def test_two_workers_encode_at_least_1_6_times_as_much_as_one(tmp_path: Path, home: Path) -> None:
     root = tmp_path / "docs"
     write_files(root, 100)
 

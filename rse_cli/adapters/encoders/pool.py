@@ -5,6 +5,7 @@ A worker holds nothing but its end of a pipe, so it ends by itself when the inge
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -69,7 +70,7 @@ class EncoderPool:
             return self.encoder.encode_documents(texts)
         if not self._workers:
             self._workers = [start_worker(_serve, self.name, self.backend) for _ in range(self.jobs)]
-        portions = list_portions(texts)
+        portions = list_portions(texts, self.jobs)
         vectors = np.zeros((len(texts), self.identity.dimension), np.float32)
         _spread(self._workers, texts, portions, vectors)
         return vectors
@@ -85,16 +86,19 @@ class EncoderPool:
         self._workers = []
 
 
-def list_portions(texts: Sequence[str]) -> list[list[int]]:
-    """Return the places of `texts` in portions, long texts first, so that no core is left with the longest at the end.
+def list_portions(texts: Sequence[str], n_workers: int) -> list[list[int]]:
+    """Return the places of `texts` in portions, long texts first: equal work for each worker, so that all end together.
 
     Examples
     --------
-    >>> list_portions(["a", "ccc", "bb"])
-    [[1, 2, 0]]
+    >>> list_portions(["a", "cccc", "bb", "d"], 2)
+    [[1], [2, 0, 3]]
     """
-    order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-    return [order[at : at + PORTION] for at in range(0, len(order), PORTION)]
+    order = np.array(sorted(range(len(texts)), key=lambda at: -len(texts[at])), np.int64)
+    count = math.ceil(len(texts) / (PORTION * n_workers)) * n_workers
+    done = np.cumsum([len(texts[at]) for at in order])
+    edges = [np.searchsorted(done, done[-1] * number / count) + 1 for number in range(1, count)]
+    return [portion.tolist() for portion in np.split(order, edges) if len(portion)]
 
 
 def count_jobs() -> int:
