@@ -279,7 +279,12 @@ class StoredChunk:
 class Snapshot(Protocol):
     """One version of the index; everything read from it agrees."""
 
-    def hold(self) -> Snapshot:
+    @property
+    def in_memory(self) -> bool:
+        """Whether little is won by asking for two things at once."""
+        ...
+
+    def hold(self) -> HeldSnapshot:
         """The same version with its chunks in memory, which many queries and threads can share."""
         ...
 
@@ -311,12 +316,20 @@ class Snapshot(Protocol):
         """For each term, how many chunks of the whole index hold it."""
         ...
 
-    def evidence(self, keys: Sequence[int]) -> EvidenceRows:
+    def evidence(self, keys: Sequence[int] | Keys) -> EvidenceRows:
         """Those of `keys` that exist (head rows and gaps are ignored), sorted by key."""
         ...
 
     def chunks(self, keys: Sequence[int]) -> list[StoredChunk]:
         """Those of `keys` that exist, sorted by key."""
+        ...
+
+
+class HeldSnapshot(Snapshot, Protocol):
+    """One version of the index in memory."""
+
+    def search_ahead(self, vectors: Vectors, terms: Sequence[tuple[str, ...]], k: int) -> None:
+        """Have at hand what `nearest` and `matching` find among all paths for these, with this `k`."""
         ...
 
 

@@ -27,8 +27,13 @@ class FakeSnapshot:
             for place in range(len(file.chunks))
         }
 
+    in_memory = True
+
     def hold(self) -> FakeSnapshot:
         return self
+
+    def search_ahead(self, vectors: Vectors, terms: Sequence[tuple[str, ...]], k: int) -> None:
+        pass
 
     def statistics(self) -> Statistics:
         records = self.files()
@@ -73,7 +78,7 @@ class FakeSnapshot:
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         return [sum(term in file.terms[place].split() for file, place in self._rows.values()) for term in terms]
 
-    def evidence(self, keys: Sequence[int]) -> EvidenceRows:
+    def evidence(self, keys: Sequence[int] | Keys) -> EvidenceRows:
         found = [(int(key), *self._rows[int(key)]) for key in sorted(set(keys)) if int(key) in self._rows]
         chunks = [file.chunks[place] for _, file, place in found]
         return EvidenceRows(

@@ -351,6 +351,7 @@ class TestHolding:
         put(store, files[0], dataclasses.replace(files[1], chunks=table), files[2])
         snapshot = store.snapshot()
         held = snapshot.hold()
+        held.search_ahead(np.array([point(1.0)]), [("one",), ()], 5)
         numbers = [find_number(store, path) for path in ("a", "b", "empty")]
         keys = [number << KEY_BITS | slot for number in numbers for slot in (0, 1, 2, 3, 9)][::-1]
         terms = ["one", "two", "three", "x", "absent"]
@@ -370,21 +371,27 @@ class TestHolding:
         assert (held.files(), held.statistics()) == (snapshot.files(), snapshot.statistics())
         assert held.document_frequencies(terms) == snapshot.document_frequencies(terms) == [3, 2, 1, 0, 0]
         for paths in (None, ["b"], ["absent"], []):
-            assert held.matching(["one"], 5, paths).tolist() == snapshot.matching(["one"], 5, paths).tolist()
-            for one, other in zip(
-                held.nearest(point(1.0), 5, paths), snapshot.nearest(point(1.0), 5, paths), strict=True
-            ):
-                assert one.tolist() == other.tolist()
+            for some, k in ((["one"], 5), (["one"], 2), (["two", "one"], 5), ([], 5)):
+                assert held.matching(some, k, paths).tolist() == snapshot.matching(some, k, paths).tolist()
+            for x, k in ((1.0, 0), (1.0, 2), (1.0, 5), (2.0, 2)):
+                found, expected = held.nearest(point(x), k, paths), snapshot.nearest(point(x), k, paths)
+                assert [each.tolist() for each in found] == [each.tolist() for each in expected]
 
-    def test_equal_vectors_at_the_last_rank_are_told_apart_by_key(self, store: Store) -> None:
-        put(store, indexed("a", *["same"] * 4, vectors=[point(1.0)] * 4))
+    @pytest.mark.parametrize("n_equal", [4, 40])
+    def test_equal_vectors_at_the_last_rank_are_told_apart_by_key(self, store: Store, n_equal: int) -> None:
+        put(store, indexed("b", *["other"] * n_equal, vectors=[point(1.0)] * n_equal))
+        put(store, indexed("a", *["same"] * n_equal, vectors=[point(1.0)] * n_equal))
         snapshot = store.snapshot()
-        first = (find_number(store, "a") << KEY_BITS) + 1
-        assert snapshot.nearest(point(1.0), 2, None)[0].tolist() == [first, first + 1]
-        assert snapshot.hold().nearest(point(1.0), 2, None)[0].tolist() == [first, first + 1]
+        held = snapshot.hold()
+        held.search_ahead(np.array([point(1.0)]), [], 2)
+        for paths in (None, ["a"]):
+            first = (find_number(store, "a" if paths else "b") << KEY_BITS) + 1
+            assert snapshot.nearest(point(1.0), 2, paths)[0].tolist() == [first, first + 1]
+            assert held.nearest(point(1.0), 2, paths)[0].tolist() == [first, first + 1]
 
     def test_an_empty_index_is_held_too(self, store: Store) -> None:
         held = store.snapshot().hold()
+        held.search_ahead(np.array([point(1.0)]), [("one",)], 5)
         assert (held.files(), held.statistics().n_chunks, held.document_frequencies(["one"])) == ([], 0, [0])
         assert held.evidence([1, 2]).keys.tolist() == held.chunks([1, 2]) == []
 

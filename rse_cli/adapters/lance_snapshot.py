@@ -16,6 +16,9 @@ from rse_cli.adapters import store_columns
 from rse_cli.adapters.code_pages import release_code_pages
 from rse_cli.adapters.lance_faults import explain_failure
 from rse_cli.adapters.lance_searches import (
+    EXACT_CHUNKS,
+    filter_paths,
+    is_undecided,
     match_terms,
     quote_texts,
     rank_matching,
@@ -60,6 +63,8 @@ class LanceSnapshot:
         self._dataset = dataset
         self._manifest = manifest
         self._searched = False
+
+    in_memory = False
 
     @stage("fetch")
     def hold(self) -> HeldSnapshot:
@@ -124,7 +129,10 @@ class LanceSnapshot:
         table = self.search_vectors(vector, k, paths, ("gid", "vector"))
         # Without an index, head rows, which have no vector, come last.
         keys = table["gid"].to_numpy()
-        return rank_nearest(vector, keys[is_chunk_key(keys)], self._read_vectors(table, "vector"), k)
+        keys, cosines = rank_nearest(vector, keys[is_chunk_key(keys)], self._read_vectors(table, "vector"))
+        if is_undecided(cosines, k) and (paths is not None or self.statistics().n_chunks <= EXACT_CHUNKS):
+            keys, cosines = rank_nearest(vector, *self._read_all_vectors(paths))
+        return keys[:k], cosines[:k]
 
     def search_vectors(self, vector: Vectors, k: int, paths: Sequence[str] | None, columns: Sequence[str]) -> pa.Table:
         """Return `columns` of the rows among which the `k` nearest chunks are."""
@@ -160,7 +168,7 @@ class LanceSnapshot:
             ]
 
     @stage("fetch")
-    def evidence(self, keys: Sequence[int]) -> EvidenceRows:
+    def evidence(self, keys: Sequence[int] | Keys) -> EvidenceRows:
         """Return the columns that scoring reads for those of `keys` that are chunks, sorted by key."""
         table = self._select(store_columns.EVIDENCE_COLUMNS, keep_chunk_keys(keys))
         with self._explain():
@@ -196,6 +204,12 @@ class LanceSnapshot:
             return store_columns.make_empty_table(columns, self._manifest.model.dimension)
         with self._explain():
             return self._dataset.to_table(columns=list(columns), **options)
+
+    def _read_all_vectors(self, paths: Sequence[str] | None) -> tuple[Keys, Vectors]:
+        """Return keys and vectors of all chunks of `paths`."""
+        chosen = "ord >= 0" if paths is None else f"ord >= 0 AND {filter_paths(paths)}"
+        table = self._scan(("gid", "vector"), filter=chosen)
+        return table["gid"].to_numpy(), self._read_vectors(table, "vector")
 
     def _read_vectors(self, table: pa.Table, column: str) -> Vectors:
         with self._explain():
@@ -254,7 +268,7 @@ def silence_logs() -> None:
     os.environ.setdefault("LANCE_INCLUDE_VECTOR_CENTROIDS", "false")
 
 
-def keep_chunk_keys(keys: Sequence[int]) -> Keys:
+def keep_chunk_keys(keys: Sequence[int] | Keys) -> Keys:
     """Return the distinct keys of chunks among `keys`, without those of head rows."""
     distinct = find_distinct(np.asarray(keys, np.int64))
     return distinct[is_chunk_key(distinct)]

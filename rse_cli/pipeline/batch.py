@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import numpy as np
+
 from rse_cli.pipeline.query import Answer, Request, answer_request
-from rse_cli.pipeline.retrieval import Query, encode_queries
-from rse_cli.ports import Encoder, Snapshot
+from rse_cli.pipeline.retrieval import Query, count_hits, encode_queries, find_words
+from rse_cli.ports import Encoder, HeldSnapshot, Snapshot
 
 CHUNKS_PER_REQUEST = 1_000
 """Reading the whole index takes about as long as what it saves a request for so many of its chunks."""
@@ -17,7 +19,9 @@ MOST_HELD = 150_000
 """Chunks: 2 kB each in memory."""
 
 PORTION = 64
-"""Texts that are encoded together: enough to read the weights seldom, few enough that threads end together."""
+"""Queries that are encoded or searched together: enough to read the weights seldom and to find in the processor's
+caches what lance works with (1.1 ms a search of 10,000 chunks; 3.5 where each is followed by other work), few enough
+that threads end together."""
 
 Digest = TypeVar("Digest")
 
@@ -47,10 +51,22 @@ def encode_groups(
     return [tuple(found[text] for text in group) for group in groups]
 
 
-def hold_for(snapshot: Snapshot, n_requests: int) -> Snapshot:
+def hold_for(snapshot: Snapshot, requests: Sequence[Request], jobs: int) -> Snapshot:
     """Return the same version in memory where so many requests are worth it, else as it is."""
     n_chunks = snapshot.statistics().n_chunks
-    return snapshot.hold() if n_chunks <= min(n_requests * CHUNKS_PER_REQUEST, MOST_HELD) else snapshot
+    if n_chunks > min(len(requests) * CHUNKS_PER_REQUEST, MOST_HELD):
+        return snapshot
+    held = snapshot.hold()
+    queries = [query for request in requests if request.paths is None for query in request.queries]
+    portions = [queries[at : at + PORTION] for at in range(0, len(queries), PORTION)]
+    with ThreadPoolExecutor(max(jobs, 1)) as pool:
+        list(pool.map(lambda portion: _search_ahead(held, portion, count_hits(n_chunks)), portions))
+    return held
+
+
+def _search_ahead(held: HeldSnapshot, queries: Sequence[Query], k: int) -> None:
+    vectors = [query.vector for query in queries if query.vector is not None]
+    held.search_ahead(np.array(vectors, np.float32), [found.terms for found in find_words(held, queries)], k)
 
 
 def answer_each(
@@ -69,7 +85,7 @@ def answer_each(
     jobs : int
         Threads; a reranker is asked by one.
     """
-    held = hold_for(snapshot, len(requests))
+    held = hold_for(snapshot, requests, jobs)
 
     def answer(at: int) -> Digest:
         return digest(at, answer_request(held, requests[at]))
