@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rse_cli.core.models import Chunk, Document, FileStatus
 from rse_cli.core.term_columns import TermColumn
+from rse_cli.dataclass import dataclass
 
 if TYPE_CHECKING:
     from rse_cli.core.context import Prompt

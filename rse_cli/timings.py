@@ -10,7 +10,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from rse_cli.dataclass import dataclass
 
 _BEGAN = time.perf_counter()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from rse_cli.core.context import Prompt
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import AnswerError
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.core.case_rules import Located, make_cases
-from rse_cli.core.cases import Case, CaseFault
+from rse_cli.core.cases import Case, CaseFault, sort_faults
 from rse_cli.errors import CasesError, UsageError
 
 MAX_FILE_BYTES = 64_000_000
@@ -57,7 +57,7 @@ def scan_cases(path: Path) -> tuple[list[Case], list[CaseFault]]:
     cases = make_cases(_limit(values, faults), faults)
     if not cases and not faults:
         faults.append(CaseFault(1, "no cases"))
-    return cases, sorted(faults)
+    return cases, sort_faults(faults)
 
 
 def is_yaml(path: Path, text: str = "") -> bool:

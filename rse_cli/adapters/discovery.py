@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rse_cli.adapters.found_files import (
@@ -27,6 +26,7 @@ from rse_cli.adapters.found_files import (
 )
 from rse_cli.adapters.given_paths import place_paths
 from rse_cli.adapters.ignore import RULE_FILES, Choice, Fits, IgnoreRules, compile_globs, enter_folder
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import FoundFile, StorePlace
 
 __all__ = ["Discovery", "Selection", "discover_files"]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from rse_cli.adapters.given_paths import make_printable
 from rse_cli.adapters.ignore import Choice
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import FileStamp, FoundFile
 
 STORE_MARKS = frozenset({"manifest.json", "chunks.lance"})

@@ -13,10 +13,10 @@ import re
 import stat
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 
 from rse_cli.adapters.wildmatch import RuleSet, parse_rules
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 RULE_FILES = (".gitignore", ".rseignore")

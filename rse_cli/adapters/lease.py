@@ -17,10 +17,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from rse_cli.adapters.store_lock import PATIENT_SECONDS
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import StoreError
 
 LEASE_NAME = "lease.json"

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rse_cli.adapters.found_files import Selection
 from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME
 from rse_cli.adapters.store_lock import LOCK_SECONDS
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import DamagedStoreError, StoreError
 from rse_cli.ports import ModelIdentity, StorePlace
 

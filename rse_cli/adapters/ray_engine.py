@@ -15,7 +15,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from rse_cli.adapters.encoders.pool import list_portions
 from rse_cli.adapters.held_signals import hold_signals
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.core.models import Document
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import RseError
 from rse_cli.ports import Encoder, ModelIdentity, Vectors
 

@@ -7,13 +7,14 @@ import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rse_cli.adapters.readers import find_reader, is_binary_suffix, read_document
 from rse_cli.adapters.spawning import detach_worker, end_worker, start_worker
 from rse_cli.core.models import Document
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ReadError, RseError
 
 if TYPE_CHECKING:

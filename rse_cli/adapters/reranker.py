@@ -6,7 +6,6 @@ import logging
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from rse_cli.adapters.encoders.model_files import find_model
 from rse_cli.adapters.encoders.safetensors import open_tensors
 from rse_cli.adapters.encoders.sentence_transformers import QUIET_ENVIRONMENT
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ModelError
 
 Scores = NDArray[np.float64]

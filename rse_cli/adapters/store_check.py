@@ -7,7 +7,7 @@ each file, so that memory does not grow with the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from rse_cli.adapters.store_folder import TABLE_FOLDER
 from rse_cli.adapters.store_readers import enter_as_reader, leave_as_reader
 from rse_cli.adapters.store_rows import digest_rows
 from rse_cli.adapters.store_seal import check_seal, read_fragment_paths
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import KEY_BITS, StorePlace
 
 if TYPE_CHECKING:

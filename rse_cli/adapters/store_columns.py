@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from rse_cli.adapters.store_rows import WINDOW_SIZES, are_unit_vectors, build_schema
 from rse_cli.core.models import Chunk
 from rse_cli.core.term_columns import TermTexts
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import KEY_BITS, EvidenceRows, FileRecord, FileStamp, Statistics, StoredChunk, Vectors
 
 if TYPE_CHECKING:

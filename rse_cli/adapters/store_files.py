@@ -6,13 +6,13 @@ import hashlib
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from rse_cli.adapters import store_folder
 from rse_cli.adapters.store_folder import DRAFT_ENDING, TABLE_FOLDER
 from rse_cli.adapters.store_lock import lock_store
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import Bucket, StorePlace
 
 

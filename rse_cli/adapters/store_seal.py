@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rse_cli.adapters.lance_snapshot import open_dataset
 from rse_cli.adapters.manifest import digest_data
 from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_folder import SEAL_NAME, TABLE_FOLDER
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import StorePlace
 
 INDEXES, DELETIONS, VERSIONS = "_indices", "_deletions", "_versions"

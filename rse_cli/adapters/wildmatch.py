@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from rse_cli.dataclass import dataclass
 
 _POSIX_CLASSES = {
     "alnum": "0-9A-Za-z",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 

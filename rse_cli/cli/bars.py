@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from rse_cli.cli.glyphs import Glyphs
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rse_cli.cli.filtering import read_filters
 from rse_cli.cli.output import make_visible_line, name_count, say
 from rse_cli.cli.requesting import Plan
 from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, name_update
-from rse_cli.core.cases import CaseFault, ResolvedCase
+from rse_cli.core.cases import CaseFault, ResolvedCase, sort_faults
 from rse_cli.pipeline.check import CaseResult, check_cases, encode_cases
 from rse_cli.pipeline.expectations import find_expected
 from rse_cli.pipeline.retrieval import Query
@@ -28,7 +28,7 @@ def read_expected(path: Path, snapshot: Snapshot) -> tuple[list[ResolvedCase], l
     """Return the cases with what they expect, and the faults of both steps, so that all are told at once."""
     cases, faults = scan_cases(path)
     resolved, absent = find_expected(snapshot, cases)
-    return resolved, sorted([*faults, *absent])
+    return resolved, sort_faults([*faults, *absent])
 
 
 def say_faults(cases_file: str, faults: Sequence[CaseFault]) -> None:

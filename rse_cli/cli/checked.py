@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from rse_cli.cli.render import locate_segment
 from rse_cli.core.comparison import Comparison
 from rse_cli.core.gates import Verdict
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.check import CaseResult
 from rse_cli.pipeline.delivery import Segment
 

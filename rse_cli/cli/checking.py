@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from rse_cli.cli.wiring import open_index, read_settings
 from rse_cli.core.cases import CaseFault, ResolvedCase
 from rse_cli.core.comparison import Comparison, Measured, compare_checks, judge_drops, match_cases
 from rse_cli.core.gates import Gate, average_measures, collect_failures, judge_each, judge_means
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import RseError, UsageError
 from rse_cli.pipeline.check import CaseResult
 from rse_cli.timings import stage

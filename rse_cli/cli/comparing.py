@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -11,6 +10,7 @@ from rse_cli.cli.folding import Fold
 from rse_cli.cli.glyphs import Glyphs, fit, pad, show_line, show_name
 from rse_cli.cli.output import name_count
 from rse_cli.core.models import Chunk
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.comparison import Standing
 
 EXPECTED = "E"

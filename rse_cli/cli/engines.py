@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import cache
 
 from rse_cli.adapters.lance_fragments import Scatter
 from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.cli.wiring import Index, lend_encoder, load_index_encoder
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.ingest import Spread
 from rse_cli.pipeline.preparation import Read

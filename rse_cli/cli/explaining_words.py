@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rse_cli.core.lexical import B
 from rse_cli.core.relevance import Candidates, QueryTerms
 from rse_cli.core.window_words import WindowWords, read_window, weigh_pairs, weigh_terms
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.retrieval import Retrieval
 
 WIDTHS = {"f0": 0, "f4": 4, "f12": 12, "p1": 1}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rse_cli.adapters.ignore import compile_path_filter
 from rse_cli.config import Settings
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import Snapshot
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from rse_cli.core.lexical import Floats
+from rse_cli.dataclass import dataclass
 
 AROUND = 2  # rows of context on either side of what matters: enough to see where a segment could have gone on
 

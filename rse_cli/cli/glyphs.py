@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import math
 import re
-from dataclasses import dataclass
 from typing import TextIO
 
 from rse_cli.cli.output import make_visible
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ from rse_cli.cli.wiring import (
     read_settings,
 )
 from rse_cli.config import Settings
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import StoreError
 from rse_cli.pipeline.freshness import measure_staleness
 from rse_cli.pipeline.ingest import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_
 from rse_cli.config import Settings
 from rse_cli.core.cases import ResolvedCase
 from rse_cli.core.methods import METHODS
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.comparison import Contender
 from rse_cli.pipeline.query import Answer, answer_request

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from rse_cli.cli.glyphs import Glyphs
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.inspect import DocumentView
 
 SHORT_NAMES = {

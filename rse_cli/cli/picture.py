@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rich.text import Text
 
@@ -15,6 +15,7 @@ from rse_cli.cli.numbers import Table
 from rse_cli.cli.output import name_count
 from rse_cli.cli.strip import draw_strip
 from rse_cli.core.models import Chunk
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.inspect import DocumentView, Mark
 
 LEAST_WORDS = 16  # fewer cells tell nothing of a chunk

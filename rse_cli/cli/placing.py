@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from rse_cli.adapters.given_paths import choose_root
@@ -16,6 +15,7 @@ from rse_cli.adapters.store_folder import MANIFEST_NAME, STORE_NAME, find_store,
 from rse_cli.cli.output import make_visible_line, say
 from rse_cli.cli.wiring import choose_index_root, locate_current_folder
 from rse_cli.config import choose_store
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import StoreError
 from rse_cli.ports import Bucket, StorePlace
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from rse_cli.cli.asking import Asked
 from rse_cli.cli.output import dump_json, has_colour, is_terminal, make_visible_line, say, write_bytes, write_result
 from rse_cli.core.spelling import suggest_name
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Answer
 from rse_cli.timings import stage

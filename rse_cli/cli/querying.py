@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rse_cli.cli.output import make_visible, make_visible_line, say, write_bytes
 from rse_cli.cli.printing import Output, Shown, encode_answer, print_answer
 from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
 from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import AnswerError, ClosedStoreError, UsageError
 from rse_cli.pipeline.query import Answer, Request, answer_request
 from rse_cli.pipeline.retrieval import Query, encode_queries

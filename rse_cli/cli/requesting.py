@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from rse_cli.adapters.ignore import compile_path_filter
@@ -12,6 +12,7 @@ from rse_cli.config import Settings
 from rse_cli.core.methods import METHODS, MethodParams, choose_method_params
 from rse_cli.core.params import RseParams
 from rse_cli.core.refine import FAQ_BOOST
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.refinement import Refinement

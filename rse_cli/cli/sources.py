@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from rse_cli.adapters.given_paths import resolve_place
 from rse_cli.adapters.manifest import Source
 from rse_cli.cli.output import name_count, say
 from rse_cli.cli.wiring import Index, name_reader
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.planning import Plan, plan_ingest
 from rse_cli.timings import stage
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, w
 from rse_cli.cli.sources import list_left_out, measure_changes, survey_index
 from rse_cli.cli.verifying import describe_findings
 from rse_cli.cli.wiring import name_update, open_index
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.freshness import Staleness
 from rse_cli.pipeline.ingest import PROBLEM_STATUSES, TEXTLESS_STATUSES, explain, is_scan
 from rse_cli.ports import FileRecord, StorePlace

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from rse_cli.cli.limits import read_limits
 from rse_cli.core.gates import COSTS, COUNTS, Gate
 from rse_cli.core.spelling import find_nearest
 from rse_cli.core.tuning_objective import METRICS, OBJECTIVES
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 MINIMISED = COUNTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from rse_cli.core.methods import METHODS, MethodParams, choose_method_params
 from rse_cli.core.tuning import draw_points
 from rse_cli.core.tuning_log import Trial
 from rse_cli.core.tuning_objective import Objective
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 from rse_cli.pipeline.evidence_cache import Cache, CacheBuilder
 from rse_cli.pipeline.expectations import find_expected

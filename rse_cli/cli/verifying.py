@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.cli.output import dump_json, make_visible_line, say, write_bytes, write_result
 from rse_cli.cli.printing import SCHEMA_VERSION
 from rse_cli.cli.wiring import Index, name_ingest, open_index
+from rse_cli.dataclass import dataclass
 
 if TYPE_CHECKING:
     from rse_cli.adapters.store_check import Damage

@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from rse_cli.config import Settings, choose_store, load_settings
 from rse_cli.core.chunking import CHUNKING_VERSION
 from rse_cli.core.lexical import TERMS_VERSION
 from rse_cli.core.methods import list_method_keys
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import StoreError, UsageError
 from rse_cli.ports import StorePlace
 

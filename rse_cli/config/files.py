@@ -6,9 +6,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rse_cli.dataclass import dataclass
 
 _MAX_FILE_BYTES = 1_000_000
 """No settings written by hand come near; parsing this much takes half a second."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rse_cli.config.kinds import FLAG, LIMITS, SIZE, TEXT, TEXTS, Kind, make_choice, make_number, make_whole
+from rse_cli.dataclass import dataclass
 
 PROJECT_FILE = "rse.toml"
 

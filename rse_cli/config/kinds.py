@@ -6,9 +6,10 @@ import math
 import re
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+from rse_cli.dataclass import dataclass
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 """Decimal units as in SI, binary ones as in IEC 80000-13."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from rse_cli.config.keys import (
 from rse_cli.config.kinds import FLAG, NUMBER, TEXT, WHOLE, Kind, make_number, show_value
 from rse_cli.config.variables import STORE_VARIABLE, list_misspelt, name_variable
 from rse_cli.core.spelling import suggest_name
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ConfigError, UsageError
 
 _METHOD_KINDS: Mapping[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, str: TEXT}

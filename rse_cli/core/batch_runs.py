@@ -8,13 +8,12 @@ and choices agree but for ties that close.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats
 from rse_cli.core.segments import BISECTIONS, UNIT_CHARS
+from rse_cli.dataclass import dataclass
 
 Positions = NDArray[np.int64]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats
 from rse_cli.core.models import Chunk, Passage
+from rse_cli.dataclass import dataclass
 
 BLOCK_CHARS = 800  # what the classic methods are usually run with: about 200 tokens
 MOST_CHUNKS = 13  # a hit comes with its 12 neighbours on either side, which then hold its whole block

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from rse_cli.core.relevance import (
     spread_over_tables,
 )
 from rse_cli.core.selection import Selection, select_segments
+from rse_cli.dataclass import dataclass
 
 
 class Place(NamedTuple):

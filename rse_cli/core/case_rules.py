@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import posixpath
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from rse_cli.core.cases import Case, CaseFault, Expectation, shorten
+from rse_cli.dataclass import dataclass
 
 CASE_KEYS = ("id", "query", "expect", "generated")
 EXPECTATION_KEYS = ("path", "start_char", "end_char", "text", "lines", "pages")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from rse_cli.core.metrics import DocumentSpan
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,23 @@ class ResolvedCase:
     spans: tuple[DocumentSpan, ...]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class CaseFault:
     """What is wrong in a file of cases, and in which line."""
 
     line: int
     message: str
+
+
+def sort_faults(faults: Iterable[CaseFault]) -> list[CaseFault]:
+    """Return faults in the order of their lines.
+
+    Examples
+    --------
+    >>> [fault.line for fault in sort_faults([CaseFault(7, "no query"), CaseFault(2, "no id")])]
+    [2, 7]
+    """
+    return sorted(faults, key=lambda fault: (fault.line, fault.message))
 
 
 def name_case(case: Case) -> str:

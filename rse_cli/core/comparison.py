@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from rse_cli.core.bootstrap import bootstrap_mean
 from rse_cli.core.gates import METRIC_NAMES, SILENT, TOLERANCE, Gate, Verdict
+from rse_cli.dataclass import dataclass
 
 _NUMBERED = re.compile(r"case-\d+")
 """Ids given by position, which say nothing about which case it was."""

@@ -6,10 +6,10 @@ import hashlib
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from rse_cli.core.chunking import find_sentence_ends
+from rse_cli.dataclass import dataclass
 
 DEFAULT_MAX_TOKENS = 12_000
 """Room for a handful of long segments in the 16k tokens that the smaller local models read, with the answer."""

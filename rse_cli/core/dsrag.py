@@ -8,7 +8,6 @@ total).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import itemgetter
 from typing import Any
@@ -19,6 +18,7 @@ from rse_cli.core.dsrag_exact import choose_exactly
 from rse_cli.core.dsrag_greedy import Positions, pick_greedily
 from rse_cli.core.dsrag_params import DsragParams, choose_dsrag_params
 from rse_cli.core.lexical import Floats
+from rse_cli.dataclass import dataclass
 
 REFERENCE_CHARS = 700  # as published: chunks up to this length keep their value, longer ones gain in proportion
 

@@ -9,12 +9,12 @@ the total is never below the greedy one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from rse_cli.core.dsrag_greedy import CELLS, Pick, Positions, add_in_sequence, bound_sums, limit_width
 from rse_cli.core.lexical import Floats
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

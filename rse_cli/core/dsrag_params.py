@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from rse_cli.core.spelling import suggest_name
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 

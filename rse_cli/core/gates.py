@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from rse_cli.core.metrics import Score
+from rse_cli.dataclass import dataclass
 
 METRICS: Mapping[str, Callable[[Score], float]] = {
     "recall": lambda score: score.recall,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats
+from rse_cli.dataclass import dataclass
 
 Rows = NDArray[np.int64]
 

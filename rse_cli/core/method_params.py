@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 VALUATIONS = ("similarity", "composite")

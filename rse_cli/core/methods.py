@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, TypeAlias
 
 from rse_cli.core.dsrag_params import DSRAG_PRESETS, DsragParams
@@ -17,6 +17,7 @@ from rse_cli.core.method_params import (
 )
 from rse_cli.core.params import PRESETS, RseParams
 from rse_cli.core.spelling import suggest_name
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 MethodParams: TypeAlias = (

@@ -7,9 +7,10 @@ costs one word.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from rse_cli.core.chunking import Span
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ Indices of chunks and characters are 0-based and half-open; lines and pages are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

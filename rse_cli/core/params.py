@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from rse_cli.core.spelling import suggest_name
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 _SHARES = ("irrelevant_chunk_penalty", "table_share")

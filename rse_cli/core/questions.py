@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from typing import Literal
 
 from rse_cli.core.chunking import WRAPPED_LINE_CHARS
@@ -13,6 +12,7 @@ from rse_cli.core.headers import SEPARATOR, TITLE_CHARS
 from rse_cli.core.models import Chunk
 from rse_cli.core.similar_text import fold_spaces
 from rse_cli.core.table_rows import read_column_row
+from rse_cli.dataclass import dataclass
 
 ANSWER_CHARS = 2_000
 """Longest answer that a passage is completed with: a page of prose; beyond it a section is an essay, not an answer."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from rse_cli.core.models import Passage
 from rse_cli.core.similar_text import collect_term_set, measure_jaccard
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 Passages = tuple[Passage, ...]

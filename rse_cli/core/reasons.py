@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from rse_cli.core.dsrag_params import DsragParams
 from rse_cli.core.lexical import Floats
 from rse_cli.core.models import Run
 from rse_cli.core.segments import price_chunks
+from rse_cli.dataclass import dataclass
 
 Code = Literal[
     "below_minimum",

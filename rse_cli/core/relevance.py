@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats, compute_idf, score_bm25, score_proximity, weigh_years
 from rse_cli.core.params import RseParams
+from rse_cli.dataclass import dataclass
 
 WINDOW_WIDTHS = (0, 1, 4, 12)
 """Half-widths k of the windows whose mean lengths the index keeps."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from rse_cli.core.dsrag_params import CHOICES, DsragParams
 from rse_cli.core.methods import MethodParams
 from rse_cli.core.params import RseParams
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 
 Point = tuple[float, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.models import Run
 from rse_cli.core.params import FILL_SEGMENT_COST, RseParams
 from rse_cli.core.segments import UNIT_CHARS, choose_runs, count_chars, fit_runs, price_chunks
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

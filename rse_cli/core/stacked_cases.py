@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from rse_cli.core.batch_runs import Positions
 from rse_cli.core.cached_cases import CachedCase
 from rse_cli.core.lexical import Floats
 from rse_cli.core.shared_columns import join_columns
+from rse_cli.dataclass import dataclass
 
 PIECES = ("c0", "c1", "c4", "f0", "f4", "f12", "p1")
 """The pieces of evidence, in the order in which `combine_evidence` adds them up: cosines, then words."""

@@ -6,7 +6,6 @@ The steps are those of `relevance`, in the same order of sums, so that they agre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import TOP_SHARE, balance_relevance, find_strongest, measure_confidence
 from rse_cli.core.stacked_cases import N_COSINES, PIECES, Stack
+from rse_cli.dataclass import dataclass
 
 NEAR = 0.03
 """The three best of most cases lie within this share of the best."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.lexical import count_terms
+from rse_cli.dataclass import dataclass
 
 
 class TermColumn(Protocol):

@@ -7,7 +7,6 @@ the batch can't hold, are answered one by one (`cached_cases.answer_case`). Both
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from rse_cli.core.segments import UNIT_CHARS
 from rse_cli.core.stacked_cases import Stack, stack_cases
 from rse_cli.core.stacked_outcomes import fill_alone, fill_up, measure_row, measure_runs
 from rse_cli.core.stacked_relevance import Weighed, light_rows, weigh_rows
+from rse_cli.dataclass import dataclass
 
 FILL_SHARES = (1 / 16, 1 / 128, 1 / 1024, 0.0)
 """With `fill` the penalty starts at 0, where every row is bright. Rows above a share of the best suffice mostly."""

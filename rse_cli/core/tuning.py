@@ -7,7 +7,6 @@ of an index and for made-up evidence with a planted optimum.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.search_space import Point, SearchSpace
 from rse_cli.core.tuning_log import Log, Mask, Trial
 from rse_cli.core.tuning_objective import Objective, average_cases
+from rse_cli.dataclass import dataclass
 
 EXPLORED = 0.5
 """Share of the trials that are Sobol points; the rest refines. A third and two thirds found the same optima."""

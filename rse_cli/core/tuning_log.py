@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.methods import MethodParams
 from rse_cli.core.search_space import Point
 from rse_cli.core.tuning_objective import Objective, Table, measure_outcomes, score_trials
+from rse_cli.dataclass import dataclass
 
 Evaluate = Callable[[str, Sequence[MethodParams]], Floats]
 """Method and parameters to outcomes of shape (n_trials, n_cases, 5)."""

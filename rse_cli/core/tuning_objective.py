@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from rse_cli.core.cached_cases import Target
 from rse_cli.core.gates import COSTS, PASSED, SILENT, Gate
 from rse_cli.core.lexical import Floats
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.lexical import K1, PROXIMITY_K1, B, Floats, compute_idf, find_pairs, weigh_years
 from rse_cli.core.relevance import Candidates, QueryTerms, find_runs
+from rse_cli.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

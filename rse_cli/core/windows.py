@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rse_cli.core.chunking import MIN_CHARS, Span, find_sentence_ends
 from rse_cli.core.hits import Hit
 from rse_cli.core.models import Chunk, Passage
+from rse_cli.dataclass import dataclass
 
 SETTLE_CHARS = 300  # an end moves at most by a chunk's usual ceiling, so that a wall of text isn't taken whole
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rse_cli.core.cases import Case, ResolvedCase
 from rse_cli.core.gates import measure_case
 from rse_cli.core.metrics import DocumentSpan, score_spans
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.batch import answer_each, encode_groups
 from rse_cli.pipeline.delivery import Segment
 from rse_cli.pipeline.query import Answer, Request

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rse_cli.core.chunking import Span
 from rse_cli.core.metrics import DocumentSpan, Score, measure_overlap, score_spans, union_spans
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.query import Answer
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from rse_cli.core.models import Chunk, Passage
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import FileRecord, Snapshot, make_key
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -21,6 +21,7 @@ from rse_cli.core.refine import join_passages
 from rse_cli.core.relevance import default_min_confidence, measure_known_share
 from rse_cli.core.search_space import GRIDS
 from rse_cli.core.shared_columns import Shelf
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.named_methods import list_hits, rank_blocks
 from rse_cli.pipeline.query import Request
 from rse_cli.pipeline.retrieval import Query, Retrieval, retrieve

@@ -6,14 +6,14 @@ import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import PurePosixPath
 
-from rse_cli.core.cases import Case, CaseFault, Expectation, ResolvedCase, name_case, shorten
+from rse_cli.core.cases import Case, CaseFault, Expectation, ResolvedCase, name_case, shorten, sort_faults
 from rse_cli.core.chunking import Span
 from rse_cli.core.metrics import DocumentSpan
 from rse_cli.core.models import Chunk
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import CasesError
 from rse_cli.ports import FileRecord, Snapshot, make_key
 
@@ -89,7 +89,7 @@ def find_expected(snapshot: Snapshot, cases: Sequence[Case]) -> tuple[list[Resol
                 faults.append(CaseFault(one.line, f"{name_case(cases[at])}: {error}"))
     resolved = [ResolvedCase(case, tuple(found)) for case, found in zip(cases, spans, strict=True)]
     # A place that is named in two ways is looked for twice.
-    return resolved, sorted(set(faults))
+    return resolved, sort_faults(set(faults))
 
 
 def _number_documents(snapshot: Snapshot, paths: Iterable[str]) -> dict[str, int]:

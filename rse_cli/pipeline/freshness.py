@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.found_content import read_content
 from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
 from rse_cli.ports import FoundFile

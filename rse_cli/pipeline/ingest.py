@@ -6,9 +6,10 @@ Every batch is one commit, so an interrupted run keeps what it finished and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.found_content import read_content
 from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
 from rse_cli.pipeline.preparation import (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.core.lexical import Floats
 from rse_cli.core.models import Chunk
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.not_chosen import NotChosen, find_not_chosen
 from rse_cli.pipeline.query import CALIBRATED, Answer
 from rse_cli.pipeline.weighing import Numbers, Weighed, weigh_candidates

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from rse_cli.core.models import Chunk
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
 from rse_cli.ports import FileRecord, Snapshot, make_key
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rse_cli.core.reasons import Skipped, explain_dsrag, explain_segments
 from rse_cli.core.segments import UNIT_CHARS
 from rse_cli.core.selection import Selection
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.query import Answer
 from rse_cli.pipeline.weighing import (
     Weighed,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import FileRecord, FoundFile
 
 UNREAD = ""

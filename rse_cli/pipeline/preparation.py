@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
@@ -16,6 +16,7 @@ from rse_cli.core.lexical import measure_windows, split_terms
 from rse_cli.core.models import Chunk, Document
 from rse_cli.core.relevance import WINDOW_WIDTHS
 from rse_cli.core.summaries import choose_summary, compose_summary, pool_summary
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ReadError
 from rse_cli.pipeline.planning import hash_content
 from rse_cli.ports import MAX_CHUNKS_PER_FILE, Encoder, FileRecord, FoundFile, IndexedFile, Vectors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from rse_cli.core.methods import DEFAULT_METHOD, MethodParams
 from rse_cli.core.models import Passage
 from rse_cli.core.params import RseParams
 from rse_cli.core.relevance import default_min_confidence
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.delivery import Segment, deliver_passages, fetch_chunks
 from rse_cli.pipeline.refinement import Refined, Refinement, fit_passages, refine_passages
 from rse_cli.pipeline.retrieval import Query, Retrieval, choose_documents, retrieve

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from rse_cli.core.models import Chunk, Passage
 from rse_cli.core.refine import FAQ_BOOST, complete_faq, cut_passages, expand_short, join_passages, limit_passages
+from rse_cli.dataclass import dataclass
 
 if TYPE_CHECKING:
     from rse_cli.core.ranking import CompositeWeights

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from rse_cli.core.distinct import find_distinct, number_distinct
 from rse_cli.core.lexical import count_terms, measure_cjk_share, split_query_terms
 from rse_cli.core.relevance import CJK_QUERY_SHARE, REACH, Candidates, QueryTerms, find_runs, order_query_terms
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.beside import run_now, start_beside
 from rse_cli.ports import KEY_BITS, Encoder, EvidenceRows, FileRecord, Keys, Snapshot, Statistics, Vectors
 from rse_cli.timings import stage

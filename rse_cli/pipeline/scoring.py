@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rse_cli.core.relevance import (
     measure_known_share,
     spread_over_tables,
 )
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.retrieval import Retrieval
 from rse_cli.timings import stage
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.core.models import Passage
 from rse_cli.core.params import RseParams
 from rse_cli.core.selection import Selection, select_segments
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.retrieval import Retrieval
 from rse_cli.pipeline.scoring import Rerank, Scored
 from rse_cli.ports import KEY_BITS, Snapshot

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from rse_cli.core.settling import raise_penalty, settle_best
 from rse_cli.core.tuning import Found, Plan, search_best
 from rse_cli.core.tuning_log import Evaluate, Log, Trial
 from rse_cli.core.tuning_objective import Objective
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.cached_answers import make_evaluate
 from rse_cli.pipeline.evidence_cache import Cache
 from rse_cli.pipeline.tuning_verdict import Figure, judge_gain, make_figures

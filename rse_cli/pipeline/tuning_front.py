@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from rse_cli.core.methods import MethodParams
 from rse_cli.core.tuning import Plan, search_front
 from rse_cli.core.tuning_log import Log, Trial
 from rse_cli.core.tuning_objective import Objective, find_front
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.evidence_cache import Cache
 from rse_cli.pipeline.tune import Asked, make_spaces
 

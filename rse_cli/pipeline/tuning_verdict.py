@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from rse_cli.core.cached_cases import Target
 from rse_cli.core.gates import SILENT, format_value
 from rse_cli.core.lexical import Floats
 from rse_cli.core.tuning_objective import SLACK, Objective, measure_outcomes
+from rse_cli.dataclass import dataclass
 
 REPORTED = ("recall", "precision", "iou", "hit", "chars", SILENT)
 """What is reported beside what was asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from rse_cli.core.lexical import Floats
 from rse_cli.core.params import FILL_SEGMENT_COST, RseParams
 from rse_cli.core.segments import UNIT_CHARS, price_chunks
 from rse_cli.core.selection import Selection
+from rse_cli.dataclass import dataclass
 from rse_cli.pipeline.query import CALIBRATED, Answer
 from rse_cli.ports import Snapshot
 

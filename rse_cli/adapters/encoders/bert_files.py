@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rse_cli.adapters.encoders.model_files import read_json, read_prompts
+from rse_cli.dataclass import dataclass
 
 # Settings of config.json that change the forward pass, with the one value that numpy_bert computes. A missing
 # key has this value too, as in transformers.BertConfig.

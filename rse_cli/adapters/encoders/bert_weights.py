@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rse_cli.adapters.encoders.bert_files import BertModel
 from rse_cli.adapters.encoders.safetensors import TensorFile, open_tensors
+from rse_cli.dataclass import dataclass
 
 Floats = NDArray[np.float32]
 

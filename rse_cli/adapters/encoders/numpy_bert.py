@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from rse_cli.adapters.encoders.bert_forward import embed_tokens
 from rse_cli.adapters.encoders.bert_weights import Floats, Network, load_network
 from rse_cli.adapters.encoders.model_files import hash_weights
 from rse_cli.adapters.encoders.wordpiece import cut_text, divide_texts, encode_texts, join_pieces, load_tokenizer
+from rse_cli.dataclass import dataclass
 from rse_cli.ports import ModelIdentity
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rse_cli.adapters.spawning import detach_worker, end_worker, start_worker
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ModelError
 from rse_cli.ports import Encoder, ModelIdentity, Vectors
 

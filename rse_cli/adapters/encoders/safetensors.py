@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import mmap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ModelError
 
 # The limit of the reference implementation (huggingface/safetensors, MAX_HEADER_SIZE).

@@ -6,7 +6,6 @@ import logging
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from rse_cli.adapters.encoders.wordpiece import (
     unit_vectors,
     without_limits,
 )
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ModelError
 from rse_cli.ports import ModelIdentity
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from rse_cli.core.models import Document
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ReadError
 
 __all__ = ["READERS", "ReaderSpec", "find_reader", "is_binary_suffix", "read_document"]

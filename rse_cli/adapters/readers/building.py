@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rse_cli.core.models import Document, Heading
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ReadError
 
 # Controls, soft hyphens, zero-width characters, bidi controls and lone surrogates have no place in extracted text.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rse_cli.adapters.readers.archive import (
@@ -26,6 +25,7 @@ from rse_cli.adapters.readers.archive import (
 )
 from rse_cli.adapters.readers.building import Cell, TextBuilder, describe_picture, fold_spaces, lay_out_rows
 from rse_cli.core.models import Document
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ReadError
 
 # Containers whose content stands in the text as if they weren't there; insertions are accepted, deletions not.

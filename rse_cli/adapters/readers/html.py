@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from rse_cli.adapters.readers.archive import report_broken
 from rse_cli.adapters.readers.building import Cell, TextBuilder, describe_picture, fold_spaces, lay_out_rows
 from rse_cli.adapters.readers.markup import Event, decode_markup, parse_markup
 from rse_cli.core.models import Document
+from rse_cli.dataclass import dataclass
 
 _UNSEEN = frozenset({
     "head", "script", "style", "template", "noscript", "svg", "canvas", "audio", "video", "object", "embed",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+
+from rse_cli.dataclass import dataclass
 
 _SAMPLE = 1 << 14
 """Bytes that choose a legacy encoding: five pages, after which nothing changes."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from rse_cli.adapters.readers.decode import decode
 from rse_cli.adapters.readers.plain import LIST_ITEM, Line, is_wrapped, iterate_lines
 from rse_cli.core.models import Document, Heading
+from rse_cli.dataclass import dataclass
 
 _LONGEST_LINE = 1000
 """Characters of a line that are looked at, so that no pattern meets an endless line."""

@@ -10,11 +10,12 @@ import codecs
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from html.entities import html5
 
 from rse_cli.adapters.readers.decode import decode
 from rse_cli.adapters.readers.legacy import decode_legacy
+from rse_cli.dataclass import dataclass
 
 Event = tuple[str, str, Mapping[str, str]]
 """``("start", tag, attributes)``, ``("end", tag, {})`` or ``("text", characters, {})``."""

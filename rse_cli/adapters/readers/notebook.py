@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rse_cli.adapters.readers.decode import decode
 from rse_cli.adapters.readers.markdown import find_outline
 from rse_cli.adapters.readers.plain import is_wrapped
 from rse_cli.core.models import Document, Heading
+from rse_cli.dataclass import dataclass
 from rse_cli.errors import ReadError
 
 _LONGEST_OUTPUT = 2000

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rse_cli.adapters.readers.pdf_layout import Paragraph
 from rse_cli.adapters.readers.pdf_lines import CELL_GAP
 from rse_cli.core.models import Heading
+from rse_cli.dataclass import dataclass
 
 _Style = tuple[bool, float, bool, bool]
 """What ranks a heading by its type: item of a report, size (0 for items), bold, capitals."""

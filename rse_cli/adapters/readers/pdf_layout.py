@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 from rse_cli.adapters.readers.pdf_lines import Fragment, Line, build_line, close_up, group_rows
 from rse_cli.adapters.readers.pdf_tables import join_cells, join_heads, join_labels, mark_rows
 from rse_cli.adapters.readers.pdf_words import Vocabulary
+from rse_cli.dataclass import dataclass
 
 _BULLET = re.compile(r"^(?:[•●○■□▪◦▶➢✓]\s?|[*–—-]\s|\((?:\d{1,2}|[a-z]|[ivx]{1,4})\)\s|(?:\d{1,2}|[a-z])[.)]\s)")
 _HANGING = re.compile(r"^\(?\d{1,3}(?:\.\d{1,3})*[.)]?\s|^\(?[ivx]{1,5}[.)]\s")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, takewhile
+
+from rse_cli.dataclass import dataclass
 
 CELL_GAP = "  "
 """What stands between two cells of a row, so that columns stay visible in plain text."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rse_cli.adapters.readers.pdf_lines import Fragment
 from rse_cli.adapters.readers.pdf_words import clean_text
+from rse_cli.dataclass import dataclass
 
 _EDGE = 3.0
 """Points by which the left edges of one column's lines may differ, as for `find_gutter`."""

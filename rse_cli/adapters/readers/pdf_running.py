@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rse_cli.adapters.readers.pdf_lines import Fragment, group_rows
+from rse_cli.dataclass import dataclass
 
 _ZONE = 0.15
 """Part of the page's height, at the top and at the bottom, in which running lines lie."""
