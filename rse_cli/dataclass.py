@@ -81,8 +81,8 @@ def _bind(cls: Any, names: Sequence[str], args: Sequence[Any], kwargs: Mapping[s
     for name, make in cls.__field_factories__.items():
         if name not in values:
             values[name] = make()
-    twice = [name for name in names[: len(args)] if name in kwargs]
-    if twice or len(args) > len(names) or values.keys() != set(names):
+    overlap = args and not kwargs.keys().isdisjoint(names[: len(args)])
+    if overlap or len(args) > len(names) or values.keys() != cls.__dataclass_fields__.keys():
         given = [*map(repr, args), *kwargs]
         raise TypeError(f"{cls.__name__}({', '.join(names)}) can't be made from ({', '.join(given)})")
     return tuple([values[name] for name in names])
