@@ -1,12 +1,14 @@
-"""Rows that several processes write side by side as fragments of the table, made visible by one commit."""
+"""Rows that are written beside the table as fragments, perhaps by several processes, made visible by one commit.
+
+A merge, lance's own way to replace rows, reads the whole table: 160 MB more at 240,000 rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rse_cli.adapters.lance_searches import filter_paths
 from rse_cli.adapters.lance_snapshot import import_lance
 from rse_cli.adapters.store_files import locate_table
 from rse_cli.ports import StorePlace
@@ -26,10 +28,10 @@ def commit_fragments(
     place: StorePlace,
     dataset: lance.LanceDataset,
     rows: pa.Table,
-    outdated: Sequence[str],
-    scatter: Scatter,
+    outdated: str | None,
+    scatter: Scatter = map,
 ) -> None:
-    """Write `rows` side by side; one commit makes them visible and drops all former rows of the paths `outdated`.
+    """Write `rows` side by side; one commit makes them visible and drops the rows that `outdated` describes.
 
     Parameters
     ----------
@@ -38,9 +40,9 @@ def commit_fragments(
     dataset : lance.LanceDataset
         The version to go on from. Another writer's commit on top of it that can't be joined with this one is an error.
     rows : pyarrow.Table
-        At least one; none whose key the table holds under a path that isn't `outdated`.
-    outdated : sequence of str
-        Paths in the index.
+        At least one; none whose key a row has that isn't `outdated`.
+    outdated : str or None
+        A filter.
     scatter : callable
         See `Scatter`. What a process that died had written is no part of the table; a later cleanup drops it.
     """
@@ -68,17 +70,15 @@ def _write_part(place: StorePlace, part: pa.Table) -> list[Any]:
     return written
 
 
-def _drop_rows(dataset: lance.LanceDataset, paths: Sequence[str]) -> tuple[list[int], list[Any]]:
-    """Mark rows of `paths` as deleted; return the fragments of which nothing is left, and what is left of others."""
+def _drop_rows(dataset: lance.LanceDataset, outdated: str | None) -> tuple[list[int], list[Any]]:
+    """Mark rows as deleted; return the fragments of which nothing is left, and what is left of others."""
     removed, reduced = [], []
-    if paths:
-        condition = filter_paths(paths)
-        for fragment in dataset.get_fragments():
-            if not fragment.count_rows(condition):
-                continue
-            left = fragment.delete(condition)
-            if left is None:
-                removed.append(fragment.fragment_id)
-            else:
-                reduced.append(left)
+    for fragment in dataset.get_fragments() if outdated else ():
+        if not fragment.count_rows(outdated):
+            continue
+        left = fragment.delete(outdated)
+        if left is None:
+            removed.append(fragment.fragment_id)
+        else:
+            reduced.append(left)
     return removed, reduced

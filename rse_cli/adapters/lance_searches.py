@@ -106,6 +106,12 @@ def filter_paths(paths: Sequence[str]) -> str:
     return f"path IN ({quote_texts(paths)})" if paths else "false"
 
 
+def filter_keys(keys: Iterable[int]) -> str:
+    """Return the filter for rows with `keys`."""
+    chosen = ",".join(map(str, keys))
+    return f"gid IN ({chosen})" if chosen else "false"
+
+
 def quote_texts(texts: Iterable[str]) -> str:
     """Return `texts` as literals of a filter, in which only ``'`` needs doubling."""
     return ",".join("'" + text.replace("'", "''") + "'" for text in sorted(texts))

@@ -1,4 +1,5 @@
-"""Writing the index: one LanceDB table, changed through lancedb and read back through `lance_snapshot`.
+"""Writing the index: one LanceDB table, made and indexed through lancedb, which takes a second to start; rows are
+committed and read back through lance.
 
 The full-text index is made while the table is still empty, because a search without it would fall back on lance's
 default tokenizer, which takes ``1.5`` apart. From then on rows that aren't indexed yet are found with its tokenizer.
@@ -14,17 +15,18 @@ from typing import TYPE_CHECKING
 
 from rse_cli.adapters import store_columns, store_rows
 from rse_cli.adapters.lance_faults import explain_failure
-from rse_cli.adapters.lance_searches import filter_paths
+from rse_cli.adapters.lance_searches import filter_keys, filter_paths
 from rse_cli.adapters.lance_snapshot import LanceSnapshot, open_dataset, silence_logs
 from rse_cli.adapters.manifest import Manifest, StoredStatistics, is_same_index, read_manifest, write_manifest
 from rse_cli.adapters.store_files import open_files
 from rse_cli.adapters.store_lock import LOCK_SECONDS
 from rse_cli.adapters.store_readers import enter_as_reader, leave_as_reader
 from rse_cli.errors import DamagedStoreError, StoreError
-from rse_cli.ports import Bucket, FileRecord, IndexedFile, StorePlace, Vectors
+from rse_cli.ports import KEY_BITS, Bucket, FileRecord, IndexedFile, StorePlace, Vectors
 from rse_cli.timings import stage
 
 if TYPE_CHECKING:
+    import lance
     import pyarrow as pa
     from lancedb.table import Table
 
@@ -132,7 +134,7 @@ class LanceStore:
             numbers |= {path: self._summaries[path].number for path in paths if path in self._summaries}
             rows = store_rows.build_rows(files, [numbers[path] for path in paths], self._manifest.model.dimension)
             with explain_failure(self._folder):
-                self._commit(rows, outdated)
+                self._commit(rows, filter_paths(outdated) if outdated else None)
             for path in outdated:
                 del self._summaries[path]
             for file in files:
@@ -164,7 +166,7 @@ class LanceStore:
                 records, numbers, self._find_document_vectors(numbers), self._manifest.model.dimension
             )
             with explain_failure(self._folder):
-                self._merge(rows, [])
+                self._commit(rows, filter_keys([number << KEY_BITS for number in numbers]))
             for record, number in zip(records, numbers, strict=True):
                 self._summaries[record.path] = store_columns.summarise_record(record, number)
             self._store_statistics()
@@ -195,42 +197,32 @@ class LanceStore:
             if open_dataset(self._folder) is None:
                 return
             with explain_failure(self._folder):
-                table = self._open_for_commit()
-                update_indexes(table, self._folder)
+                self._open_for_commit()
+                update_indexes(self._folder, lambda: _open_table(self._folder, self._manifest.model.dimension))
                 drop_versions(self._folder)
                 seal_table(self._folder)
             self._store_statistics(settled=True)
 
-    def _commit(self, rows: pa.Table, outdated: Sequence[str]) -> None:
-        """Commit the rows of files none of which is in the table under a path that isn't `outdated`."""
-        if self._scatter is None or not rows.num_rows:
-            self._merge(rows, outdated)
-            return
+    def _commit(self, rows: pa.Table, outdated: str | None) -> None:
+        """Commit rows none of whose keys a row has that the filter `outdated` leaves; those that it finds go."""
         from rse_cli.adapters.lance_fragments import commit_fragments
 
-        commit_fragments(self._folder, self._open_for_commit().to_lance(), rows, outdated, self._scatter)
+        dataset = self._open_for_commit()
+        if rows.num_rows:
+            commit_fragments(self._folder, dataset, rows, outdated, self._scatter or map)
+        else:
+            dataset.delete(outdated)
 
-    def _merge(self, rows: pa.Table, outdated: Sequence[str]) -> None:
-        """Commit `rows`; every other row of the paths `outdated` goes in the same commit."""
-        table = self._open_for_commit()
-        if not rows.num_rows:
-            table.delete(filter_paths(outdated))
-            return
-        merge = table.merge_insert("gid").when_matched_update_all().when_not_matched_insert_all()
-        if outdated:
-            # This clause reads the whole table (0.2 s at 100,000 rows), so it stays out where nothing can go.
-            merge = merge.when_not_matched_by_source_delete(filter_paths(outdated))
-        # Head rows have no vector; every other vector was checked.
-        merge.execute(rows, on_bad_vectors="null")
-
-    def _open_for_commit(self) -> Table:
+    def _open_for_commit(self) -> lance.LanceDataset:
         """Open the newest version, and only then see that the lock is held: who takes it from now on fences this out.
 
         See `rse_cli.adapters.bucket_files.fence_table`.
         """
-        table = _open_table(self._folder, self._manifest.model.dimension)
+        dataset = open_dataset(self._folder)
+        if dataset is None or not _list_indexed(dataset) >= {"terms", *SCALAR_INDEXES}:
+            dataset = _open_table(self._folder, self._manifest.model.dimension).to_lance()
         open_files(self._folder).confirm_lock()
-        return table
+        return dataset
 
     def _store_statistics(self, *, settled: bool = False) -> None:
         dataset = open_dataset(self._folder)
@@ -238,6 +230,11 @@ class LanceStore:
             totals = store_columns.add_up(self._summaries.values())
             stored = StoredStatistics(dataset.version, totals.n_chunks, totals.mean_lengths, settled)
             write_manifest(self._folder, dataclasses.replace(read_manifest(self._folder), statistics=stored))
+
+
+def _list_indexed(dataset: lance.LanceDataset) -> set[str]:
+    """Return the columns that have an index."""
+    return {name for index in dataset.describe_indices() for name in index.field_names}
 
 
 def _open_table(folder: StorePlace, dimension: int) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -38,21 +38,29 @@ KEEP_SECONDS = 3600.0
 """How long readers may go on with a version after a newer one was committed; without readers it goes at once."""
 
 
-def update_indexes(table: Table, folder: StorePlace) -> None:
-    """Build the vector index once it pays, and bring all indexes up to date once searches feel it."""
-    from lancedb.index import IvfSq
+def update_indexes(folder: StorePlace, open_table: Callable[[], Table]) -> None:
+    """Build the vector index once it pays, and bring all indexes up to date once searches feel it.
 
+    Parameters
+    ----------
+    folder : Path or Bucket
+        A store with a table.
+    open_table : callable
+        Opens its newest version with lancedb, for what lance doesn't do.
+    """
     dataset = _reopen(folder)
-    indexes = list(table.list_indices())
-    if _wants_vector_index(dataset, [index.name for index in indexes if index.columns == ["vector"]]):
-        table.create_index("vector", config=IvfSq(distance_type="cosine", target_partition_size=PARTITION_ROWS))
+    indexes = {index.name: index.field_names for index in dataset.describe_indices()}
+    if _wants_vector_index(dataset, [name for name, columns in indexes.items() if columns == ["vector"]]):
+        from lancedb.index import IvfSq
+
+        kind = IvfSq(distance_type="cosine", target_partition_size=PARTITION_ROWS)
+        open_table().create_index("vector", config=kind)
     if _is_scattered(dataset):
         # Only pieces that the same indexes hold are joined.
         _reopen(folder).optimize.optimize_indices()
-        table.checkout_latest()
         # Ten years keep all versions: `drop_versions` knows better which have readers.
-        table.optimize(cleanup_older_than=timedelta(days=3650))
-    elif any((index.num_unindexed_rows or 0) > UNINDEXED_ROWS for index in indexes):
+        open_table().optimize(cleanup_older_than=timedelta(days=3650))
+    elif any(dataset.stats.index_stats(name)["num_unindexed_rows"] > UNINDEXED_ROWS for name in indexes):
         # A new piece of index beside the old one: 55 ms at 100,000 rows, where merging them takes a second.
         _reopen(folder).optimize.optimize_indices(num_indices_to_merge=0)
 

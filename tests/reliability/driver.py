@@ -30,8 +30,8 @@ SMALL = {
 
 PHASES = (
     ("table creation", "lancedb.db", "LanceDBConnection", "create_table"),
-    ("merge", "lancedb.merge", "LanceMergeInsertBuilder", "execute"),
-    ("merge", "lancedb.table", "LanceTable", "delete"),
+    ("commit", "rse_cli.adapters.lance_fragments", None, "commit_fragments"),
+    ("commit", "lance.dataset", "LanceDataset", "delete"),
     ("index build", "lancedb.table", "LanceTable", "create_index"),
     ("index build", "lance.dataset", "DatasetOptimizer", "optimize_indices"),
     ("optimize", "lancedb.table", "LanceTable", "optimize"),

@@ -19,7 +19,7 @@ from tests.reliability.victims import State, Victim, list_survivors, start_victi
 
 QUOTAS = {
     "table creation": 10,
-    "merge": 10,
+    "commit": 10,
     "index build": 10,
     "optimize": 10,
     "cleanup": 3,
@@ -107,7 +107,7 @@ def test_a_killed_rebuild_leaves_the_old_index_or_the_beginning_of_a_new_one(
     loop: KillLoop, faults: Faults, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     loop.files.grow(30)
-    for phase in loop.random.choices(("emptying", "emptying", "manifest", "merge"), k=pytestconfig.option.kills // 10):
+    for phase in loop.random.choices(("emptying", "emptying", "manifest", "commit"), k=pytestconfig.option.kills // 10):
         finish_and_compare(loop, tmp_path / "fresh")
         before = list_state(read_rows(loop.store))
         victim = loop.kill_once(phase, "--rebuild")
@@ -137,5 +137,5 @@ def finish_and_compare(loop: KillLoop, fresh: Path) -> None:
 
 def assert_quotas(loop: KillLoop, wanted: int) -> None:
     """Of 100 kills at least 10 fall into each of the phases in which a store changes shape."""
-    for phase in ("table creation", "merge", "index build", "optimize"):
+    for phase in ("table creation", "commit", "index build", "optimize"):
         assert loop.kills[phase] >= 10 * wanted // 100, loop.kills

@@ -21,7 +21,7 @@ SIGNALS = {
     signal.SIGTERM: (143, "rse: terminated; what was finished is kept\n"),
 }
 
-MOMENTS = ("start", "reading and encoding", "table creation", "index build", "merge", "optimize", "manifest")
+MOMENTS = ("start", "reading and encoding", "table creation", "index build", "commit", "optimize", "manifest")
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)

@@ -124,7 +124,7 @@ def test_a_killed_writer_leaves_the_lock_to_the_one_that_waits(
 ) -> None:
     files.grow(40)
     first = start_victim(files.root, home, ["ingest", "--model", model, "--jobs", "2"])
-    first.wait_for(lambda event: event.get("enter") == "merge")
+    first.wait_for(lambda event: event.get("enter") == "commit")
     with faults.attempt("a writer is killed while another waits", "the other goes on"):
         second = start_victim(files.root, home, ["ingest", "--model", model, "--jobs", "1"])
         second.wait_for(lambda event: event.get("enter") == "start")
