@@ -79,7 +79,16 @@ def test_an_address_that_lacks_a_slash_is_no_folder() -> None:
     ("reason", "advice"),
     [
         ("HTTP error: builder error", "an address that begins with http:// needs AWS_ALLOW_HTTP=true"),
-        ("PUT http://169.254.169.254/latest/api/token timed out", "no credentials: set those of your provider"),
+        (
+            "PUT http://169.254.169.254/latest/api/token timed out",
+            "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ),
+        (
+            "Client error with status 403 Forbidden: <?xml><Error><Code>InvalidAccessKeyId</Code>",
+            "its server refuses the credentials, or what they may not do (InvalidAccessKeyId): see to AWS_ACCESS_KEY_ID",
+        ),
+        ("Client error with status 401 Unauthorized", "(401 Unauthorized): see to AWS_ACCESS_KEY_ID"),
+        ("Missing SecretAccessKey", "Missing SecretAccessKey: see to AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         ("connection refused", "see that it can be reached, and run the command again"),
     ],
 )
@@ -89,6 +98,29 @@ def test_a_request_that_fails_is_told_with_what_to_do(reason: str, advice: str) 
         raise error
     assert advice in str(raised.value)
     assert str(raised.value).count("\n") == 0
+
+
+def test_a_server_that_goes_away_in_the_midst_is_no_damage() -> None:
+    # As lance told it when a server was killed while an ingest wrote to it.
+    told = 'Invalid input, Failed to connect to namespace: IO { source: Generic { store: "S3", source: ListRequest {'
+    with pytest.raises(StoreError) as raised, explain_failure(BUCKET):
+        raise OSError(told)
+    assert type(raised.value) is StoreError
+    assert str(raised.value) == (
+        f"the store {BUCKET} failed: no answer: see that it can be reached, and run the command again"
+    )
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"])
+@pytest.mark.parametrize("value", ["localhost:9000", "nonsense", "http://", "http://a b"])
+def test_the_address_of_a_server_is_a_url(name: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        choose_store("s3://bucket", {name: value})
+    assert str(raised.value) == f"{name} must begin with http:// or https://, not {value!r}"
+    environ = write_user_file(tmp_path, f'[store]\naws_endpoint_url = "{value}"\n')
+    with pytest.raises(ConfigError, match=r"line 2: aws_endpoint_url must begin with http:// or https://"):
+        choose_store("s3://bucket", environ)
+    assert isinstance(choose_store("gs://bucket", {name: value}), Bucket)
 
 
 def test_the_users_file_says_how_to_get_there_where_no_variable_does(tmp_path: Path) -> None:

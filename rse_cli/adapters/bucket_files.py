@@ -231,12 +231,7 @@ def explain_bucket(bucket: Bucket) -> Iterator[None]:
     try:
         yield
     except BaseError as error:
-        raise StoreError(f"can't reach the store {bucket}: {explain_request(_shorten(str(error)))}") from error
-
-
-def _shorten(text: str) -> str:
-    """Return the reason of a failed request: behind it stand the answer, and a dump of what was sent."""
-    return text.split("\n", maxsplit=1)[0].strip()[:300]
+        raise StoreError(f"can't reach the store {bucket}: {explain_request(str(error), bucket)}") from error
 
 
 def _make_tag(meta: Any) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,17 @@ from contextlib import contextmanager
 from rse_cli.errors import DamagedStoreError, StoreError, Terminated
 from rse_cli.ports import Bucket, StorePlace
 
+CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_SERVICE_ACCOUNT",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+"""Variables by scheme."""
+
+_REFUSAL = re.compile(r"40[13] (?:Forbidden|Unauthorized)|status: 40[13]")
+
+_INCOMPLETE = re.compile(r"Missing \w+|must be specified|service account|credential|Base64|base64", re.IGNORECASE)
+
 SIGNALS = {"KeyboardInterrupt": KeyboardInterrupt, "Terminated": Terminated}
 """What a signal raises while lance works, which makes an error of its own of it that names them."""
 
@@ -50,7 +61,7 @@ def explain_failure(
             raise StoreError(f"the store {store} failed: {reason}: mend that and run it again") from error
         # Behind a comma lance says where in its own source.
         line = (str(error).splitlines() or [type(error).__name__])[0].split(", /")[0]
-        if isinstance(store, Bucket) and (fault := _find_bucket_fault(str(error))) is not None:
+        if isinstance(store, Bucket) and (fault := _find_bucket_fault(str(error), store)) is not None:
             raise StoreError(f"the store {store} failed: {fault}") from error
         if _is_file_missing(error, store):
             # Lance names it without the slash that its path begins with.
@@ -66,21 +77,41 @@ def _is_file_missing(error: BaseException, store: StorePlace) -> bool:
     return "not found" in str(error).replace(str(store).lstrip("/"), "").lower()
 
 
-def _find_bucket_fault(text: str) -> str | None:
+def _find_bucket_fault(text: str, bucket: Bucket) -> str | None:
     """Return what an object store makes fail that says nothing of the index; None where it is something else."""
     if "concurrent transaction Restore" in text:
         return "another process took it over, as this one was not heard of: run the command again"
-    request = re.search(r"Generic (?:S3|GCS|MicrosoftAzure) error: ([^\n]*)", text)
-    return request and explain_request(request[1][:200])
+    if request := re.search(r"Generic (?:S3|GCS|MicrosoftAzure) error: (.*)", text, re.DOTALL):
+        return explain_request(request[1], bucket)
+    # As lance prints it for its own developers, from deep within.
+    if request := re.search(r'Generic \{ store: "(?:S3|GCS|MicrosoftAzure)", (.*)', text, re.DOTALL):
+        return explain_request(f"no answer\n{request[1]}", bucket)
+    return None
 
 
-def explain_request(reason: str) -> str:
-    """Return why a request to an object store failed, and what to do."""
+def explain_request(told: str, bucket: Bucket) -> str:
+    """Return why a request to an object store failed, and what to do.
+
+    Parameters
+    ----------
+    told : str
+        What the library says of it: the reason in its first line, then the answer and a dump of what was sent.
+    bucket : Bucket
+        Where it went.
+    """
+    reason = told.split("\n", maxsplit=1)[0].strip()[:200]
+    names = CREDENTIALS[bucket.address.partition(":")[0]]
     if "builder error" in reason:
         return f"{reason}: an address that begins with http:// needs AWS_ALLOW_HTTP=true"
     # Without credentials the machine's own are looked for, where a cloud keeps them.
-    if "169.254.169.254" in reason or "metadata.google" in reason:
-        return "no credentials: set those of your provider, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    if "169.254.169.254" in told or "metadata.google" in told:
+        return f"no credentials: set {names}"
+    if refusal := _REFUSAL.search(told):
+        code = re.search(r"<Code>(\w+)</Code>", told)
+        which = code[1] if code else refusal[0]
+        return f"its server refuses the credentials, or what they may not do ({which}): see to {names}"
+    if _INCOMPLETE.search(reason):
+        return f"{reason}: see to {names}"
     return f"{reason}: see that it can be reached, and run the command again"
 
 

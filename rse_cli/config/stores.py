@@ -15,6 +15,11 @@ from rse_cli.ports import Bucket, StorePlace
 _ALIASES = {"aws_endpoint_url": "AWS_ENDPOINT", "aws_region": "AWS_DEFAULT_REGION"}
 """Other variables that say the same."""
 
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3")
+
+_URL = re.compile(r"https?://[^/\s]+\S*")
+"""What the libraries that go there take; anything else stops them in the midst of a request."""
+
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<place>.*)")
 
 _TYPO = re.compile(r"(?:s3|gs|az):/", re.IGNORECASE)
@@ -52,6 +57,12 @@ def read_place(text: str, environ: Mapping[str, str]) -> StorePlace:
     scheme, place = address["scheme"].lower(), address["place"].strip("/")
     if scheme not in ("s3", "gs", "az") or not place:
         raise UsageError(f"a store is a folder or s3://bucket/prefix, gs:// or az:// likewise, not {text!r}")
+    if faults := [
+        f"{name} must begin with http:// or https://, not {value!r}"
+        for name in _ENDPOINTS
+        if scheme == "s3" and (value := environ.get(name)) and not _URL.fullmatch(value)
+    ]:
+        raise ConfigError("; ".join(faults))
     return Bucket(f"{scheme}://{place}", tuple(sorted(_read_options(environ).items())))
 
 
@@ -65,6 +76,9 @@ def _read_options(environ: Mapping[str, str]) -> dict[str, str]:
     for key, value in table.items() if file and isinstance(table, dict) else ():
         try:
             read = KEYS[STORE_SECTION][key].kind.read(value)
+            if key.upper() in _ENDPOINTS and not _URL.fullmatch(str(read)):
+                faults.append(f"{file.name_place(STORE_SECTION, key)}: {key} must begin with http:// or https://")
+                continue
         except (KeyError, ValueError):
             # The value may be a secret.
             known = KEYS[STORE_SECTION]
