@@ -482,6 +482,16 @@ class TestLanceStore:
         put(lance_store, indexed("a", "one"))
         assert list_texts(lance_store) == {"a": ["one"]}
 
+    def test_a_commit_is_one_fragment_unless_others_write_with_it(
+        self, lance_store: LanceStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lance_fragments, "FRAGMENT_ROWS", 2)
+        put(lance_store, indexed("a", "one", "two", "three", "four"))  # and the head row
+        lance_store.scatter_with(map)
+        put(lance_store, indexed("b", "one", "two", "three", "four"))
+        fragments = lance_snapshot.open_dataset(tmp_path / ".rse").get_fragments()
+        assert [fragment.count_rows() for fragment in fragments] == [5, 2, 3]
+
     @pytest.mark.parametrize("outdated", [None, "path IN ('a')"])
     def test_rows_written_side_by_side_stay_out_once_another_writer_has_fenced_this_one_out(
         self, lance_store: LanceStore, tmp_path: Path, outdated: str | None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters.lance_snapshot import import_lance
@@ -21,7 +22,7 @@ Scatter = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Does what `map` does, in other processes that reach the store: function and items have to be fit to be sent there."""
 
 FRAGMENT_ROWS = 512
-"""Rows of one fragment: what a commit of one machine holds, so that a larger one has more of them."""
+"""Least rows of one of several fragments: what a commit of one machine holds, so that a larger one has more of them."""
 
 
 def commit_fragments(
@@ -29,7 +30,7 @@ def commit_fragments(
     dataset: lance.LanceDataset,
     rows: pa.Table,
     outdated: str | None,
-    scatter: Scatter = map,
+    scatter: Scatter | None = None,
 ) -> None:
     """Write `rows` side by side; one commit makes them visible and drops the rows that `outdated` describes.
 
@@ -43,13 +44,16 @@ def commit_fragments(
         At least one; none whose key a row has that isn't `outdated`.
     outdated : str or None
         A filter.
-    scatter : callable
-        See `Scatter`. What a process that died had written is no part of the table; a later cleanup drops it.
+    scatter : callable or None
+        See `Scatter`; None writes one fragment here, as every fragment is opened by every reader. What a process that
+        died had written is no part of the table; a later cleanup drops it.
     """
     lance = import_lance()
     rows = rows.cast(dataset.schema)
-    parts = [rows.slice(at, FRAGMENT_ROWS) for at in range(0, rows.num_rows, FRAGMENT_ROWS)]
-    fresh = [fragment for part in scatter(partial(_write_part, place), parts) for fragment in part]
+    n_parts = max(1, rows.num_rows // FRAGMENT_ROWS) if scatter else 1
+    edges = [rows.num_rows * number // n_parts for number in range(n_parts + 1)]
+    parts = [rows.slice(start, end - start) for start, end in pairwise(edges)]
+    fresh = [fragment for part in (scatter or map)(partial(_write_part, place), parts) for fragment in part]
     removed, reduced = _drop_rows(dataset, outdated)
     operation: Any = lance.LanceOperation.Append(fresh)
     if removed or reduced:

@@ -209,7 +209,7 @@ class LanceStore:
 
         dataset = self._open_for_commit()
         if rows.num_rows:
-            commit_fragments(self._folder, dataset, rows, outdated, self._scatter or map)
+            commit_fragments(self._folder, dataset, rows, outdated, self._scatter)
         else:
             dataset.delete(outdated)
 
