@@ -84,7 +84,7 @@ class HeldSnapshot:
         terms : sequence of tuple of str
             As they will be asked for.
         k : int
-            At least 1, the greatest that will be asked for.
+            At least 1, as it will be asked for.
         """
         if len(vectors):
             for vector, cosines in zip(vectors, vectors @ self._rows.vectors.T, strict=True):
