@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 
@@ -33,6 +33,19 @@ _ledgers: list[_Ledger] = []
 def start_timings() -> None:
     """Measure from now on; what came before, the start of Python and the imports, counts as ``import``."""
     _ledgers[:] = [_Ledger(_BEGAN)]
+
+
+def is_timed() -> bool:
+    """Tell whether stages are measured."""
+    return bool(_ledgers)
+
+
+def add_timings(seconds: Mapping[str, float]) -> None:
+    """Add the stages of another process, from its `stop_timings`."""
+    for ledger in _ledgers:
+        for name, took in seconds.items():
+            if name != "rest":
+                ledger.seconds[name] = ledger.seconds.get(name, 0.0) + took
 
 
 @contextmanager
@@ -72,7 +85,7 @@ def stage(name: str) -> Iterator[None]:
 def stop_timings() -> tuple[float, dict[str, float]]:
     """Stop measuring; return the seconds of the whole, and of each stage with ``rest`` for what belongs to none.
 
-    Stages of threads side by side can add up to more than the whole; then there is no rest.
+    Stages of threads or processes side by side can add up to more than the whole; then there is no rest.
     """
     if not _ledgers:
         return 0.0, {}

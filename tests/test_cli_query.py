@@ -9,13 +9,16 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rse_cli.cli import batching
 from rse_cli.core.methods import METHODS
 from rse_cli.core.params import PRESETS
+from rse_cli.errors import RseError
 from tests.conftest import LAMP, PUMP, Run
 
 CLEANING = "how do I clean the filter of the pump?"
@@ -335,6 +338,33 @@ def test_a_batch_gives_digit_for_digit_what_each_query_gives_alone(sample: Path,
 
     alone = [rse("query", "--jsonl", query, cwd=sample).stdout for query in queries]
     assert batch.stdout.splitlines(keepends=True) == alone
+
+
+def test_processes_answer_a_batch_as_one_does(sample: Path, rse: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = [f"What must I do before I climb the mast on day {day}?" for day in range(7)] + ["opera", "word " * 600]
+    alone = rse("query", "--batch", "-", cwd=sample, stdin="\n".join(queries).encode())
+    monkeypatch.setattr(batching, "SHARE", 2)
+    monkeypatch.setattr(batching, "count_jobs", lambda: 3)
+
+    shared = rse("query", "--batch", "-", "--timings", cwd=sample, stdin="\n".join(queries).encode())
+
+    assert [line["queries"] for line in shared.jsonl] == [[query.strip()] for query in queries]
+    assert shared.stdout == alone.stdout
+    told, timings = shared.stderr.splitlines()
+    assert told == alone.stderr.rstrip("\n")
+    assert told.startswith("rse: one query is longer than the model's 256 tokens")
+    assert "encode" in timings
+
+
+def test_a_process_that_cannot_answer_its_share_or_dies_is_one_line() -> None:
+    ours, theirs = Pipe()
+    theirs.send(("the store failed", {}))
+    theirs.close()
+
+    with pytest.raises(RseError, match="the store failed"):
+        batching.receive_share(ours)
+    with pytest.raises(RseError, match="a process that answers the batch died"):
+        batching.receive_share(ours)
 
 
 def test_a_batch_exits_with_1_only_where_nothing_was_found_at_all(indexed_once: Path, rse: Run) -> None:

@@ -469,6 +469,19 @@ class TestLanceStore:
     def lance_store(self, tmp_path: Path) -> LanceStore:
         return make_lance(tmp_path)
 
+    def test_another_process_opens_the_version_that_a_snapshot_is_of(self, lance_store: LanceStore) -> None:
+        put(lance_store, indexed("a", "cat", "dog"))
+        held = lance_store.snapshot()
+        put(lance_store, indexed("a", "bird"), indexed("b", "cat"))
+        lance_store.maintain()
+
+        same, newest = lance_store.snapshot(held.version), lance_store.snapshot()
+
+        assert same.version == held.version < newest.version
+        assert [record.path for record in same.files()] == ["a"]
+        assert same.document_frequencies(["cat", "bird"]) == [1, 0]
+        assert same.statistics().n_chunks == 2
+
     def test_another_process_sees_what_was_committed(self, lance_store: LanceStore, tmp_path: Path) -> None:
         put(lance_store, indexed("a", "one"))
         other = LanceStore(tmp_path / ".rse", read_manifest(tmp_path / ".rse"))

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from rse_cli import timings
-from rse_cli.timings import stage, start_timings, stop_timings
+from rse_cli.timings import add_timings, stage, start_timings, stop_timings
 
 
 @pytest.fixture
@@ -60,6 +60,15 @@ def test_a_stage_of_another_thread_is_not_taken_out(clock: list[float]) -> None:
         thread.join()
 
     assert stop_timings() == (3.0, {"import": 0.0, "fetch": 3.0, "search": 3.0})
+
+
+def test_the_stages_of_another_process_are_added_without_its_rest(clock: list[float]) -> None:
+    start_timings()
+    with stage("search"):
+        clock[0] += 3.0
+    add_timings({"import": 0.5, "search": 1.0, "score": 2.0, "rest": 4.0})
+
+    assert stop_timings() == (3.0, {"import": 0.5, "search": 4.0, "score": 2.0})
 
 
 def test_nothing_is_measured_that_was_not_asked_for() -> None:

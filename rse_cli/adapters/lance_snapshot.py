@@ -67,6 +67,11 @@ class LanceSnapshot:
 
     in_memory = False
 
+    @property
+    def version(self) -> int:
+        """The table's version; 0 where nothing was ever committed."""
+        return self._dataset.version if self._dataset is not None else 0
+
     @stage("fetch")
     def hold(self) -> HeldSnapshot:
         """Return the same version with its chunks in memory."""
@@ -227,8 +232,8 @@ class LanceSnapshot:
 
 
 @stage("fetch")
-def open_dataset(folder: StorePlace) -> lance.LanceDataset | None:
-    """Open the newest version for reading; None where no commit was made, or a kill left half a table."""
+def open_dataset(folder: StorePlace, version: int | None = None) -> lance.LanceDataset | None:
+    """Open a version, the newest where none is named; None where no commit was made, or a kill left half a table."""
     location, options = locate_table(folder)
     if isinstance(folder, Path) and not Path(location).is_dir():
         return None
@@ -236,7 +241,7 @@ def open_dataset(folder: StorePlace) -> lance.LanceDataset | None:
     # Which version is the newest was asked a moment before it is opened: by then it may have been dropped.
     with explain_failure(folder, is_newest=lambda: False):
         try:
-            return lance.dataset(location, storage_options=options)
+            return lance.dataset(location, version, storage_options=options)
         except ValueError as error:
             if "was not found" in str(error):
                 return None

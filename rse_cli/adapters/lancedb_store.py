@@ -67,14 +67,14 @@ class LanceStore:
         self._scatter: Scatter | None = None
         self._summaries: dict[str, store_columns.FileSummary] = {}
 
-    def snapshot(self) -> LanceSnapshot:
-        """Return the newest committed version; an index without a commit has no files."""
+    def snapshot(self, version: int | None = None) -> LanceSnapshot:
+        """Return a committed version, the newest where none is named; an index without a commit has no files."""
         manifest = read_manifest(self._folder)
         if not is_same_index(manifest, self._manifest):
             raise StoreError(f"another process rebuilt the store {self._folder}: run the command again")
         # Before the table is opened, so that what it opens is there as long as it is read.
         entry = enter_as_reader(self._folder)
-        dataset = open_dataset(self._folder)
+        dataset = open_dataset(self._folder, version or None)
         if dataset is None and manifest.statistics is not None:
             leave_as_reader(entry)
             raise DamagedStoreError(

@@ -11,10 +11,10 @@ from typing import Any
 
 from rse_cli.cli.asking import Asked, read_asked
 from rse_cli.cli.filtering import Filters, read_filters
-from rse_cli.cli.output import make_visible, make_visible_line, say, write_bytes
-from rse_cli.cli.printing import Output, Shown, encode_answer, print_answer
-from rse_cli.cli.requesting import Refining, describe_fallback, plan_requests
-from rse_cli.cli.wiring import Index, count_threads, is_english_only, load_index_encoder, open_index, read_settings
+from rse_cli.cli.output import make_visible, make_visible_line, say
+from rse_cli.cli.printing import Output, Shown, print_answer
+from rse_cli.cli.requesting import Plan, Refining, describe_fallback, plan_requests
+from rse_cli.cli.wiring import Index, is_english_only, load_index_encoder, open_index, read_settings
 from rse_cli.dataclass import dataclass
 from rse_cli.errors import AnswerError, ClosedStoreError, UsageError
 from rse_cli.pipeline.query import Answer, Request, answer_request
@@ -64,6 +64,15 @@ class QueryFlags:
     llm: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """An open index, and how it is asked."""
+
+    index: Index
+    plan: Plan
+    filters: Filters
+
+
 def run_query(flags: QueryFlags) -> int:
     """Answer, print, and return the exit code: 0 when anything was found, else 1.
 
@@ -76,51 +85,60 @@ def run_query(flags: QueryFlags) -> int:
     gc.disable()
     _check_flags(flags)
     asked = read_asked(flags.texts, flags.batch)
-    index = _open_fresh(flags)
-    settings = read_settings(index.root, flags.settings)
-    plan = plan_requests(settings, flags.refining)
-    filters = read_filters(settings)
-    queries, count_tokens = _encode(asked, index, keep=flags.answer or flags.output.format == "context")
-    snapshot = index.store.snapshot()
-    paths = filters.choose_paths(snapshot)
-    requests = [plan.make_request(one, paths if any(query.text for query in one) else ()) for one in queries]
-
-    def show(at: int, answer: Answer) -> Shown:
-        model, images = index.manifest.model.name, _illustrate(answer, index, flags)
-        return Shown(asked[at], answer, plan.method, plan.preset, model, images, flags.refining.rerank)
-
+    if flags.refresh:
+        _refresh(flags.store)
+    setup = prepare_query(flags)
     if flags.batch is not None:
-        found = _answer_batch(snapshot, requests, show, flags)
+        from rse_cli.cli.batching import answer_batch
+
+        found = answer_batch(asked, flags, setup)
     else:
-        shown = show(0, answer_request(snapshot, requests[0]))
-        found = bool(shown.answer.segments)
+        found = _answer_one(asked[0], flags, setup)
+    return 0 if found else 1
+
+
+def prepare_query(flags: QueryFlags) -> Setup:
+    """Open the index and read how it is to be asked.
+
+    Raises
+    ------
+    RseError
+        If there is no index, or a setting can't be used.
+    """
+    index = open_index(flags.store)
+    settings = read_settings(index.root, flags.settings)
+    return Setup(index, plan_requests(settings, flags.refining), read_filters(settings))
+
+
+def _answer_one(asked: Asked, flags: QueryFlags, setup: Setup) -> bool:
+    """Print the answer; return whether anything was found."""
+    index = setup.index
+    # The model's 90 MB are given back before the index is read.
+    queries, count_tokens = _encode(asked, index, keep=flags.answer or flags.output.format == "context")
+    say_truncated(sum(query.truncated for query in queries), 1, index)
+    snapshot = index.store.snapshot()
+    request = make_requests([queries], setup, snapshot)[0]
+    shown = show_answer(asked, answer_request(snapshot, request), flags, setup)
     if not flags.refresh:
         from rse_cli.cli.sources import mention_changes
 
         mention_changes(index, snapshot, "--refresh")
-    if flags.batch is None:
-        _explain(shown.answer, flags, filters, snapshot)
-        _print(shown, flags, count_tokens)
-    return 0 if found else 1
+    _explain(shown.answer, flags, setup.filters, snapshot)
+    _print(shown, flags, count_tokens)
+    return bool(shown.answer.segments)
 
 
-def _answer_batch(
-    snapshot: Snapshot, requests: Sequence[Request], show: Callable[[int, Answer], Shown], flags: QueryFlags
-) -> bool:
-    """Print a line for each request, once all are answered; return whether anything was found."""
-    from rse_cli.adapters.encoders.pool import count_jobs
-    from rse_cli.pipeline.batch import answer_each
+def make_requests(queries: Sequence[tuple[Query, ...]], setup: Setup, snapshot: Snapshot) -> list[Request]:
+    """Return the request for each group of queries; where all are blank, there is nothing to choose from."""
+    paths = setup.filters.choose_paths(snapshot)
+    return [setup.plan.make_request(one, paths if any(query.text for query in one) else ()) for one in queries]
 
-    def write(at: int, answer: Answer) -> tuple[bytes, bool, bool]:
-        return encode_answer(show(at, answer), line=True), bool(answer.segments), answer.trace.refined.fell_back
 
-    # Page images are drawn by a library that one thread may use at a time.
-    jobs = count_jobs() if flags.images is None else 1
-    lines, found, fell_back = zip(*answer_each(snapshot, requests, write, jobs), strict=True)
-    if any(fell_back):
-        _say_fallback(flags)
-    write_bytes(b"".join(lines))
-    return any(found)
+def show_answer(asked: Asked, answer: Answer, flags: QueryFlags, setup: Setup) -> Shown:
+    """Return an answer with all that is printed of it; draws its page images where they are asked for."""
+    plan, model = setup.plan, setup.index.manifest.model.name
+    images = _illustrate(answer, setup.index, flags)
+    return Shown(asked, answer, plan.method, plan.preset, model, images, flags.refining.rerank)
 
 
 def _check_flags(flags: QueryFlags) -> None:
@@ -146,41 +164,32 @@ def _check_flags(flags: QueryFlags) -> None:
     check_return(flags.returns, flags.images)
 
 
-def _open_fresh(flags: QueryFlags) -> Index:
-    """Open the index, after an incremental ingest of its sources with ``--refresh``."""
-    if flags.refresh:
-        from rse_cli.cli.ingesting import refresh_index
+def _refresh(store: str | None) -> None:
+    """Bring the index up to date by an incremental ingest of its sources."""
+    from rse_cli.cli.ingesting import refresh_index
 
-        try:
-            refresh_index(open_index(flags.store))
-        except ClosedStoreError as fault:
-            say(f"rse: {make_visible_line(str(fault))}; this answers from the index as it is")
-    return open_index(flags.store)
+    try:
+        refresh_index(open_index(store))
+    except ClosedStoreError as fault:
+        say(f"rse: {make_visible_line(str(fault))}; this answers from the index as it is")
 
 
 @stage("encode")
-def _encode(
-    asked: Sequence[Asked], index: Index, keep: bool
-) -> tuple[list[tuple[Query, ...]], Callable[[str], int] | None]:
-    """Encode all queries first, so that the model's 90 MB are given back before the index is read.
-
-    With `keep`, also return what counts tokens.
-    """
+def _encode(asked: Asked, index: Index, keep: bool) -> tuple[tuple[Query, ...], Callable[[str], int] | None]:
+    """Return the queries encoded and, with `keep`, what counts tokens."""
     encoder = load_index_encoder(index, for_query=True)
-    english_only = is_english_only(index.manifest)
-    if len(asked) > 1 and index.manifest.backend == "numpy":
-        from rse_cli.pipeline.batch import encode_groups
-
-        queries = encode_groups([one.queries for one in asked], encoder, english_only, count_threads(index))
-    else:
-        # Other backends pad what goes together, and a batch must give what each query gives alone.
-        queries = [encode_queries(one.queries, encoder, english_only) for one in asked]
-    cut = sum(query.truncated for one in queries for query in one)
-    if cut:
-        which = "the query is" if len(asked) == cut == 1 else f"{cut:,} queries are"
-        limit = encoder.identity.max_tokens
-        say(f"rse: {which} longer than the model's {limit} tokens; beyond them only the words count, not the meaning")
+    queries = encode_queries(asked.queries, encoder, is_english_only(index.manifest))
     return queries, encoder.count_tokens if keep else None
+
+
+def say_truncated(n_truncated: int, n_asked: int, index: Index) -> None:
+    """Say how many queries the model cut."""
+    if not n_truncated:
+        return
+    one = "the query is" if n_asked == 1 else "one query is"
+    which = one if n_truncated == 1 else f"{n_truncated:,} queries are"
+    limit = index.manifest.model.max_tokens
+    say(f"rse: {which} longer than the model's {limit} tokens; beyond them only the words count, not the meaning")
 
 
 def _illustrate(answer: Answer, index: Index, flags: QueryFlags) -> list[list[str]]:
@@ -194,14 +203,15 @@ def _illustrate(answer: Answer, index: Index, flags: QueryFlags) -> list[list[st
 def _explain(answer: Answer, flags: QueryFlags, filters: Filters, snapshot: Snapshot) -> None:
     """Say on stderr why nothing was found, and that a floor was lowered."""
     if answer.trace.refined.fell_back:
-        _say_fallback(flags)
+        say_fallback(flags)
     if not answer.segments:
         from rse_cli.cli.misses import describe_miss
 
         say(f"rse: {describe_miss(answer, filters, snapshot)}")
 
 
-def _say_fallback(flags: QueryFlags) -> None:
+def say_fallback(flags: QueryFlags) -> None:
+    """Say that a floor was lowered."""
     if flags.refining.min_score is not None:
         say(f"rse: {describe_fallback(flags.refining.min_score)}")
 
