@@ -741,12 +741,16 @@ def large(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def stop_in_second_batch(process: subprocess.Popen[bytes], number: int) -> tuple[int, bytes, str]:
-    """Send a signal to an ingest with ``--verbose`` once it has read the last file."""
+def stop_in_last_batch(
+    process: subprocess.Popen[bytes], number: int, is_time: Callable[[], bool] = lambda: True
+) -> tuple[int, bytes, str]:
+    """Send a signal to an ingest with ``--verbose`` once it has read the last file and it `is_time`."""
     assert process.stderr is not None
     for line in process.stderr:
         if line == b"z.txt\n":
             break
+    while not is_time():
+        time.sleep(0.01)
     process.send_signal(number)
     out, err = process.communicate(timeout=300)
     return process.returncode, out, err.decode()
@@ -765,7 +769,10 @@ def test_an_interrupted_ingest_keeps_finished_batches_and_the_next_goes_on(
 ) -> None:
     process = start_rse("ingest", "--verbose", cwd=large)
 
-    assert stop_in_second_batch(process, number) == (code, b"", message)
+    def has_first_batch() -> bool:
+        return bool(rse("status", "--json", cwd=large).json["files"])
+
+    assert stop_in_last_batch(process, number, has_first_batch) == (code, b"", message)
     status = rse("status", "--json", cwd=large).json
     assert (status["files"], status["new"], status["stale"]) == (512, ["z.txt"], True)
     if number == signal.SIGKILL:
@@ -778,7 +785,7 @@ def test_a_first_ingest_killed_before_its_first_batch_leaves_an_index_of_0_files
 ) -> None:
     process = start_rse("ingest", "--verbose", "z.txt", cwd=large)
 
-    assert stop_in_second_batch(process, signal.SIGKILL)[0] == -9
+    assert stop_in_last_batch(process, signal.SIGKILL)[0] == -9
     status = rse("status", "--json", cwd=large)
     assert (status.code, status.json["files"], status.json["new"]) == (0, 0, ["z.txt"])
     query = rse("query", "geese", cwd=large)

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from rse_cli.adapters.readers import find_reader, read_document
 from rse_cli.core.models import Document
 from rse_cli.errors import ReadError
 from rse_cli.pipeline import ingest, preparation
+from rse_cli.pipeline.beside import Start, defer, lend_threads
 from rse_cli.pipeline.ingest import IngestOptions, Summary, Watcher, ingest_files
 from rse_cli.pipeline.planning import Plan, plan_ingest
 from rse_cli.ports import FileRecord, FileStamp, FoundFile
@@ -94,6 +96,7 @@ def carry_out(
     headers: str = "normal",
     read: Callable[[Path, bytes], tuple[str, Document]] = read_document,
     watcher: Watcher = Watcher(),  # noqa: B008
+    start: Start = defer,
 ) -> Summary:
     """Without an encoder, nothing may need encoding."""
 
@@ -101,7 +104,7 @@ def carry_out(
         assert encoder is not None, "a model was loaded though no text is new"
         return encoder
 
-    return ingest_files(store, load, plan, read, name_reader, IngestOptions(300, headers), watcher)
+    return ingest_files(store, load, plan, read, name_reader, IngestOptions(300, headers), watcher, start=start)
 
 
 def run(files: Files, store: FakeStore, encoder: FakeEncoder | None = None, **options: Any) -> Summary:
@@ -487,15 +490,66 @@ def test_many_small_files_are_a_batch_too(files: Files, store: CountingStore, mo
     assert store.commits == [("put", ["a.md", "b.md"]), ("put", ["c.md"])]
 
 
-@pytest.mark.parametrize("done", [0, 1, 2])
-def test_an_interrupted_run_keeps_its_finished_batches_and_the_next_goes_on_from_there(
-    files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch, done: int
+def test_while_a_batch_is_encoded_the_one_before_is_written_and_the_one_after_is_read(
+    files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_CHUNKS", 1)
     for place, name in enumerate("abc"):
         files.write(f"{name}.md", join(place))
-    with pytest.raises(KeyboardInterrupt):
-        run(files, store, FakeEncoder(fail_after=done))
+    is_written, is_read = threading.Event(), threading.Event()
+
+    class Waiting(FakeEncoder):
+        def encode_documents(self, texts: Sequence[str]) -> Any:
+            if "valve" in texts[0]:
+                assert is_written.wait(10)
+                assert is_read.wait(10)
+            return super().encode_documents(texts)
+
+    def read(path: Path, data: bytes) -> tuple[str, Document]:
+        if path.name == "c.md":
+            is_read.set()
+        return read_document(path, data)
+
+    replace_files = store.replace
+
+    def write(put: Sequence[Any], removed: Sequence[str]) -> None:
+        replace_files(put, removed)
+        is_written.set()
+
+    monkeypatch.setattr(store, "replace", write)
+    with lend_threads() as start:
+        run(files, store, Waiting(), read=read, start=start)
+
+    assert store.commits == [("put", ["a.md"]), ("put", ["b.md"]), ("put", ["c.md"])]
+
+
+def test_threads_end_in_the_index_and_the_summary_that_one_thing_after_another_gives(
+    files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "BATCH_CHUNKS", 1)
+    # The second file begins with the text of the first, which is known before it is written.
+    for name, places in (("a", (0,)), ("b", (0, 1)), ("c", (1,)), ("d", (2,)), ("e", (0,))):
+        files.write(f"{name}/note.txt", join(*places))
+    one_by_one, encoder, other = CountingStore(), FakeEncoder(), FakeEncoder()
+    expected = run(files, one_by_one, encoder)
+    with lend_threads() as start:
+        assert run(files, store, other, start=start) == expected
+
+    assert (store.commits, contents(store)) == (one_by_one.commits, contents(one_by_one))
+    assert other.texts == encoder.texts
+    assert (expected.encoded, expected.reused) == (4, 2)
+
+
+@pytest.mark.parametrize("start_of", [lambda: contextlib.nullcontext(defer), lend_threads])
+@pytest.mark.parametrize("done", [0, 1, 2])
+def test_an_interrupted_run_keeps_its_finished_batches_and_the_next_goes_on_from_there(
+    files: Files, store: CountingStore, monkeypatch: pytest.MonkeyPatch, done: int, start_of: Callable[[], Any]
+) -> None:
+    monkeypatch.setattr(ingest, "BATCH_CHUNKS", 1)
+    for place, name in enumerate("abc"):
+        files.write(f"{name}.md", join(place))
+    with pytest.raises(KeyboardInterrupt), start_of() as start:
+        run(files, store, FakeEncoder(fail_after=done), start=start)
     assert list(contents(store)) == [f"{name}.md" for name in "abc"[:done]]
     encoder = FakeEncoder()
     assert run(files, store, encoder).encoded == 3 - done

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from rse_cli.adapters.readers import read_document
 from rse_cli.adapters.reading_worker import OWN_BYTES, ReadingWorker, ReadLimits, is_harmless
 from rse_cli.config import KEYS
 from rse_cli.core.models import Document
-from rse_cli.errors import ReadError
+from rse_cli.errors import ReadError, RseError
+from rse_cli.pipeline.beside import lend_threads
 from tests.bad_pdfs import TEXT, make_page, write_pdf, write_stream
 
 SAMPLE = Path(__file__).parent.parent / "sample_docs"
@@ -129,15 +131,28 @@ def test_a_worker_that_is_killed_while_idle_costs_no_file(worker: ReadingWorker)
     assert ask(worker, "x") == "x"
 
 
-def test_memory_that_earlier_files_left_does_not_count_against_a_file(worker: ReadingWorker) -> None:
-    worker.close()
+def test_memory_that_earlier_files_left_does_not_count_against_a_file(limits: ReadLimits) -> None:
     pids = set()
-    for _ in range(8):
-        ask(worker, "keep memory")
-        pids.add(ask(worker, "pid"))
+    with closing(ReadingWorker(limits, misbehave)) as worker:
+        for _ in range(8):
+            ask(worker, "keep memory")
+            pids.add(ask(worker, "pid"))
 
     # 500 MB are enough for one process to keep.
     assert len(pids) == 2
+
+
+def test_closing_ends_what_another_thread_reads_and_no_worker_is_started_after_it() -> None:
+    with lend_threads() as start, closing(ReadingWorker(ReadLimits(seconds=60), misbehave)) as worker:
+        pid = int(ask(worker, "pid"))
+        wait = start(lambda: ask(worker, "loop"))
+        time.sleep(0.05)
+
+    for read in (wait, lambda: ask(worker, "x")):
+        with pytest.raises(RseError, match="reading was given up"):
+            read()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_nothing_that_is_printed_in_the_worker_is_seen(

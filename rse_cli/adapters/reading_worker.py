@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import field
@@ -48,6 +49,7 @@ WORN_BYTES = 500_000_000
 _BEGUN = b"begun"
 """What a worker sends when it has a file."""
 
+_GIVEN_UP = "reading was given up"
 _KILLED = "the reader was killed, perhaps for want of memory"
 _NOT_BEGUN = "no process came to read it"
 _CRASHED = "the reader crashed"
@@ -119,6 +121,8 @@ class ReadingWorker:
     limits: ReadLimits = field(default_factory=ReadLimits)
     reader: Read = read_document
     _worker: tuple[BaseProcess, Connection] | None = None
+    _is_closed: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, path: Path, data: bytes) -> tuple[str, Document]:
         """Read `data`, the content of `path`; see `rse_cli.adapters.readers.read_document`.
@@ -128,7 +132,7 @@ class ReadingWorker:
         ReadError
             If the file can't be indexed: also if it takes too long or too much memory, or the reader crashes.
         RseError
-            If no worker can be started.
+            If no worker can be started, or this was closed, perhaps by another thread.
         """
         if is_harmless(path, data):
             return read_document(path, data)
@@ -143,37 +147,47 @@ class ReadingWorker:
         raise ReadError(outcome["status"], outcome["reason"])
 
     def close(self) -> None:
-        """End the worker."""
-        if self._worker is not None:
-            end_worker(*self._worker)
-            self._worker = None
+        """End the worker for good, whatever it reads for whichever thread."""
+        self._is_closed = True
+        self._end_worker()
+
+    def _end_worker(self) -> None:
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            end_worker(*worker)
 
     def _ask(self, path: Path, data: bytes) -> bytes | None:
         """Send a file and return the answer; None if no worker began to read it, which is not the file's fault."""
         connection = self._start()
         try:
             if not _hand_over(connection, path, data):
-                self.close()
+                self._end_worker()
                 return None
             if connection.poll(self.limits.seconds + GRACE_SECONDS):
                 return connection.recv_bytes()
             fault = self.limits.of_time
         except (EOFError, OSError):
+            if self._is_closed:
+                raise RseError(_GIVEN_UP) from None
             fault = self._explain_end()
         except BaseException:
             # An interrupt: what the worker will answer must not be taken for the answer to a later question.
-            self.close()
+            self._end_worker()
             raise
-        self.close()
+        self._end_worker()
         raise ReadError("failed", fault)
 
     def _start(self) -> Connection:
-        if self._worker is None:
-            try:
-                self._worker = start_worker(_serve, self.limits, self.reader)
-            except OSError as error:
-                raise RseError(f"can't start a process to read files in: {error.strerror or error}") from error
-        return self._worker[1]
+        with self._lock:
+            if self._is_closed:
+                raise RseError(_GIVEN_UP)
+            if self._worker is None:
+                try:
+                    self._worker = start_worker(_serve, self.limits, self.reader)
+                except OSError as error:
+                    raise RseError(f"can't start a process to read files in: {error.strerror or error}") from error
+            return self._worker[1]
 
     def _explain_end(self) -> str:
         """Say why the worker is gone."""

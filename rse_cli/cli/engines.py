@@ -12,6 +12,7 @@ from rse_cli.adapters.reading_worker import ReadingWorker, ReadLimits
 from rse_cli.cli.wiring import Index, lend_encoder, load_index_encoder
 from rse_cli.dataclass import dataclass
 from rse_cli.errors import UsageError
+from rse_cli.pipeline.beside import Start, defer, lend_threads
 from rse_cli.pipeline.ingest import Spread
 from rse_cli.pipeline.preparation import Read
 from rse_cli.ports import Bucket, Encoder
@@ -24,7 +25,7 @@ WORKERS_A_BATCH = 4
 class Engine:
     """What an ingest is done with: the model, lent when first asked for, a reader, and a `map`; see `ingest_files`.
 
-    `scatter` lets workers write rows, where they reach the store.
+    `scatter` lets workers write rows, where they reach the store. `start` lets things be done side by side.
     """
 
     load: Callable[[], Encoder]
@@ -32,6 +33,7 @@ class Engine:
     spread: Spread = map
     breadth: int = 1
     scatter: Scatter | None = None
+    start: Start = defer
 
 
 def check_engine(name: str) -> None:
@@ -67,8 +69,9 @@ def start_engine(name: str, index: Index, jobs: int | None, limits: ReadLimits) 
         Per file.
     """
     if name == "local":
-        with lend_encoder(index, jobs) as load, closing(ReadingWorker(limits)) as worker:
-            yield Engine(load, worker.read)
+        # At the end the processes are ended first, then the threads that wait for them.
+        with lend_threads() as start, lend_encoder(index, jobs) as load, closing(ReadingWorker(limits)) as worker:
+            yield Engine(load, worker.read, start=start)
         return
     from rse_cli.adapters.encoders.pool import count_jobs
     from rse_cli.adapters.ray_engine import RayEncoder, RayReader, start_ray

@@ -255,7 +255,7 @@ def carry_out(index: Index, plan: Plan, flags: IngestFlags, limits: ReadLimits) 
         index.store.scatter_with(engine.scatter)
         options = IngestOptions(chunking.chunk_chars, chunking.headers, engine.breadth)
         summary = ingest_files(
-            index.store, engine.load, plan, engine.read, name_reader, options, watcher, engine.spread
+            index.store, engine.load, plan, engine.read, name_reader, options, watcher, engine.spread, engine.start
         )
         index.store.scatter_with(None)
     # Also where a run before was killed when only this was left to do.

@@ -1,15 +1,17 @@
 """Bring the index in line with the files: read what is new or changed, keep the vectors of known texts, drop the rest.
 
-Every batch is one commit, so an interrupted run keeps what it finished and the next one goes on from there.
+Every batch is one commit, so an interrupted run keeps what it finished and the next one goes on from there. While a
+batch is encoded, the one before it is written and the one after it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 
 from rse_cli.dataclass import dataclass
+from rse_cli.pipeline.beside import Start, defer, make_ahead
 from rse_cli.pipeline.found_content import read_content
 from rse_cli.pipeline.planning import UNREAD, Plan, hash_content
 from rse_cli.pipeline.preparation import (
@@ -21,7 +23,7 @@ from rse_cli.pipeline.preparation import (
     list_missing,
     prepare_file,
 )
-from rse_cli.ports import Encoder, FileRecord, FoundFile, Store
+from rse_cli.ports import Encoder, FileRecord, FoundFile, Store, Vectors
 from rse_cli.timings import stage
 
 # A few seconds of encoding: little is lost when a run is killed, and a commit costs 25 ms to 1 s.
@@ -87,6 +89,15 @@ class Watcher:
     chunks_done: Callable[[int], None] = lambda _: None
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What one commit is of: files to be stored with their vectors by hash, and records whose stamp alone is new."""
+
+    files: Sequence[PreparedFile] = ()
+    touched: Sequence[FileRecord] = ()
+    vectors: Mapping[str, Vectors] = field(default_factory=dict)
+
+
 def ingest_files(
     store: Store,
     encoder: Callable[[], Encoder],
@@ -96,6 +107,7 @@ def ingest_files(
     options: IngestOptions,
     watcher: Watcher,
     spread: Spread = map,
+    start: Start = defer,
 ) -> Summary:
     """Carry out a plan.
 
@@ -117,6 +129,8 @@ def ingest_files(
         Told of progress.
     spread : callable
         Does what `map` does, perhaps in other processes: then `read` and `name_reader` have to be fit to be sent there.
+    start : callable
+        Starts reading and encoding beside writing, perhaps in threads, which call `read`, `encoder` and `watcher` then.
 
     Returns
     -------
@@ -125,16 +139,21 @@ def ingest_files(
     """
     summary = Summary()
     _count_kept(summary, plan.unchanged)
-    held = {record for _, record in plan.suspects}
     gone: list[str] = [record.path for record in plan.removed]
     read_one = partial(_read_file, read=read, name_reader=name_reader, chunk_chars=options.chunk_chars)
-    for touched, batch in _read_batches(plan, partial(spread, read_one), options.breadth, gone, watcher):
-        if batch:
-            _store_batch(store, encoder, batch, options, summary, watcher)
-        if restamped := [record for record in touched if record not in held]:
-            store.touch(restamped)
-        _count_kept(summary, touched)
-        _count_batch(summary, plan, batch)
+    batches = _read_batches(plan, partial(spread, read_one), options.breadth, gone, watcher)
+    held = {record.path: record for _, record in plan.suspects}
+
+    def encode(missing: Mapping[str, tuple[str, str]]) -> dict[str, Vectors]:
+        weight = HEADER_WEIGHTS[options.headers]
+        return encode_missing(missing, encoder(), weight, watcher.chunks_done, options.breadth)
+
+    before = _Batch()
+    for batch in make_ahead(batches, start):
+        wait = _start_encoding(store, batch, before, encode, start, summary, watcher)
+        _commit(store, before, held, summary)
+        before = replace(batch, vectors=wait())
+    _commit(store, before, held, summary)
     if gone:
         store.replace([], gone)
         summary.removed += gone
@@ -157,10 +176,10 @@ def _read_batches(
     breadth: int,
     gone: list[str],
     watcher: Watcher,
-) -> Iterator[tuple[list[FileRecord], list[PreparedFile]]]:
-    """Yield per commit the records whose stamp alone changed and the files to be stored; vanished ones join `gone`."""
+) -> Iterator[_Batch]:
+    """Yield what each commit is of; vanished files join `gone`."""
     touched: list[FileRecord] = []
-    batch: list[PreparedFile] = []
+    files: list[PreparedFile] = []
     waiting: list[Waiting] = sorted(
         [*plan.suspects, *((file, None) for file in plan.new)], key=lambda pair: pair[0].path
     )
@@ -172,14 +191,14 @@ def _read_batches(
         elif isinstance(prepared, FileRecord):
             touched.append(prepared)
         else:
-            batch.append(prepared)
+            files.append(prepared)
             watcher.chunks_found(len(prepared.chunks))
-        n_chunks, n_files = sum(len(one.chunks) for one in batch), len(batch) + len(touched)
+        n_chunks, n_files = sum(len(one.chunks) for one in files), len(files) + len(touched)
         if n_chunks >= BATCH_CHUNKS * breadth or n_files >= BATCH_FILES * breadth:
-            yield touched, batch
-            touched, batch = [], []
-    if touched or batch:
-        yield touched, batch
+            yield _Batch(files, touched)
+            touched, files = [], []
+    if touched or files:
+        yield _Batch(files, touched)
 
 
 @stage("read")
@@ -200,26 +219,38 @@ def _read_file(waiting: Waiting, read: Read, name_reader: Callable[[str], str], 
     return prepare_file(file, data, reader, read, chunk_chars)
 
 
-def _store_batch(
+def _start_encoding(
     store: Store,
-    encoder: Callable[[], Encoder],
-    batch: list[PreparedFile],
-    options: IngestOptions,
+    batch: _Batch,
+    before: _Batch,
+    encode: Callable[[Mapping[str, tuple[str, str]]], dict[str, Vectors]],
+    start: Start,
     summary: Summary,
     watcher: Watcher,
-) -> None:
-    """Commit files whole, with vectors from the index where the text is known."""
-    wanted = sorted({text_hash for file in batch for text_hash in file.text_hashes})
-    vectors = store.vectors(wanted)
-    missing = list_missing(batch, vectors)
-    summary.reused += sum(len(file.text_hashes) for file in batch) - len(missing)
+) -> Callable[[], Mapping[str, Vectors]]:
+    """Start to encode the new texts of a batch; return what waits for all its vectors by hash.
+
+    Those of known texts come from the index, or from the batch before, which may not be written yet.
+    """
+    hashes = [text_hash for file in batch.files for text_hash in file.text_hashes]
+    known = {text_hash: before.vectors[text_hash] for text_hash in hashes if text_hash in before.vectors}
+    known |= store.vectors(sorted(set(hashes) - set(known)))
+    missing = list_missing(batch.files, known)
+    summary.reused += len(hashes) - len(missing)
     summary.encoded += len(missing)
-    watcher.chunks_done(sum(len(file.text_hashes) for file in batch) - len(missing))
-    if missing:
-        weight = HEADER_WEIGHTS[options.headers]
-        vectors |= encode_missing(missing, encoder(), weight, watcher.chunks_done, options.breadth)
-    dimension = len(next(iter(vectors.values()))) if vectors else 0
-    store.replace([attach_vectors(file, vectors, dimension) for file in batch], [])
+    watcher.chunks_done(len(hashes) - len(missing))
+    return start(lambda: known | encode(missing)) if missing else lambda: known
+
+
+def _commit(store: Store, batch: _Batch, held: Mapping[str, FileRecord], summary: Summary) -> None:
+    """Write a batch, files whole; `held` are the records that the index had of files that were read, by path."""
+    if batch.files:
+        dimension = len(next(iter(batch.vectors.values()))) if batch.vectors else 0
+        store.replace([attach_vectors(file, batch.vectors, dimension) for file in batch.files], [])
+    if restamped := [record for record in batch.touched if held[record.path] != record]:
+        store.touch(restamped)
+    _count_kept(summary, batch.touched)
+    _count_files(summary, held, batch.files)
 
 
 def _count_kept(summary: Summary, records: Iterable[FileRecord]) -> None:
@@ -232,12 +263,11 @@ def _count_kept(summary: Summary, records: Iterable[FileRecord]) -> None:
             summary.textless.append(record)
 
 
-def _count_batch(summary: Summary, plan: Plan, batch: list[PreparedFile]) -> None:
-    known = {record.path for _, record in plan.suspects}
-    for record in (file.record for file in batch):
+def _count_files(summary: Summary, held: Mapping[str, FileRecord], files: Sequence[PreparedFile]) -> None:
+    for record in (file.record for file in files):
         if record.status in PROBLEM_STATUSES:
             summary.skipped.append((record.path, explain(record)))
             continue
-        (summary.changed if record.path in known else summary.new).append(record.path)
+        (summary.changed if record.path in held else summary.new).append(record.path)
         if record.status in TEXTLESS_STATUSES:
             summary.textless.append(record)

@@ -48,6 +48,7 @@ class EncoderPool:
     jobs: int
     _workers: list[tuple[BaseProcess, Connection]] = field(default_factory=list)
     _seen: int = 0
+    _is_closed: bool = False
 
     @property
     def identity(self) -> ModelIdentity:
@@ -64,11 +65,13 @@ class EncoderPool:
         Raises
         ------
         ModelError
-            If a worker dies.
+            If a worker dies, or is ended by another thread.
         """
         self._seen += len(texts)
         if self.jobs < 2 or self._seen < WORTH_STARTING:
             return self.encoder.encode_documents(texts)
+        if self._is_closed:
+            raise ModelError("encoding was given up")
         if not self._workers:
             self._workers = [start_worker(_serve, self.name, self.backend) for _ in range(self.jobs)]
         portions = list_portions(texts, self.jobs)
@@ -81,7 +84,8 @@ class EncoderPool:
         return self.encoder.count_tokens(text)
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers for good, whatever they encode for another thread."""
+        self._is_closed = True
         for worker in self._workers:
             end_worker(*worker)
         self._workers = []
