@@ -43,9 +43,10 @@ def is_timed() -> bool:
 def add_timings(seconds: Mapping[str, float]) -> None:
     """Add the stages of another process, from its `stop_timings`."""
     for ledger in _ledgers:
-        for name, took in seconds.items():
-            if name != "rest":
-                ledger.seconds[name] = ledger.seconds.get(name, 0.0) + took
+        with ledger.lock:
+            for name, took in seconds.items():
+                if name != "rest":
+                    ledger.seconds[name] = ledger.seconds.get(name, 0.0) + took
 
 
 @contextmanager

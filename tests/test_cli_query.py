@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import deque
 from collections.abc import Callable
 from multiprocessing import Pipe
 from pathlib import Path
@@ -343,7 +344,8 @@ def test_a_batch_gives_digit_for_digit_what_each_query_gives_alone(sample: Path,
 def test_processes_answer_a_batch_as_one_does(sample: Path, rse: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     queries = [f"What must I do before I climb the mast on day {day}?" for day in range(7)] + ["opera", "word " * 600]
     alone = rse("query", "--batch", "-", cwd=sample, stdin="\n".join(queries).encode())
-    monkeypatch.setattr(batching, "SHARE", 2)
+    monkeypatch.setattr(batching, "WORTH_STARTING", 2)
+    monkeypatch.setattr(batching, "PORTION", 2)
     monkeypatch.setattr(batching, "count_jobs", lambda: 3)
 
     shared = rse("query", "--batch", "-", "--timings", cwd=sample, stdin="\n".join(queries).encode())
@@ -356,15 +358,18 @@ def test_processes_answer_a_batch_as_one_does(sample: Path, rse: Run, monkeypatc
     assert "encode" in timings
 
 
-def test_a_process_that_cannot_answer_its_share_or_dies_is_one_line() -> None:
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [(["the store failed"], "the store failed"), ([], "a process .* died"), ([None], "a process .* died")],
+)
+def test_a_process_that_cannot_answer_or_dies_is_one_line(said: list[str | None], message: str) -> None:
     ours, theirs = Pipe()
-    theirs.send(("the store failed", {}))
+    for one in said:
+        theirs.send(one)
     theirs.close()
 
-    with pytest.raises(RseError, match="the store failed"):
-        batching.receive_share(ours)
-    with pytest.raises(RseError, match="a process that answers the batch died"):
-        batching.receive_share(ours)
+    with pytest.raises(RseError, match=message):
+        batching.attend_helpers([ours], [[]], deque([0]), {})
 
 
 def test_a_batch_exits_with_1_only_where_nothing_was_found_at_all(indexed_once: Path, rse: Run) -> None:

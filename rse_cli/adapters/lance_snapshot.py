@@ -132,7 +132,7 @@ class LanceSnapshot:
     @stage("search")
     def nearest(self, vector: Vectors, k: int, paths: Sequence[str] | None) -> tuple[Keys, NDArray[np.float64]]:
         """Return keys and cosines of the `k` nearest chunks among `paths`, best first, ties by key."""
-        table = self.search_vectors(vector, k, paths, ("gid", "vector"))
+        table = self._search_vectors(vector, k, paths)
         # Without an index, head rows, which have no vector, come last.
         keys = table["gid"].to_numpy()
         keys, cosines = rank_nearest(vector, keys[is_chunk_key(keys)], self._read_vectors(table, "vector"))
@@ -140,11 +140,11 @@ class LanceSnapshot:
             keys, cosines = rank_nearest(vector, *self._read_all_vectors(paths))
         return keys[:k], cosines[:k]
 
-    def search_vectors(self, vector: Vectors, k: int, paths: Sequence[str] | None, columns: Sequence[str]) -> pa.Table:
-        """Return `columns` of the rows among which the `k` nearest chunks are."""
-        # Unless it is asked for by name, the distance is added all the same, with a warning.
+    def _search_vectors(self, vector: Vectors, k: int, paths: Sequence[str] | None) -> pa.Table:
+        """Return keys and vectors of the rows among which the `k` nearest chunks are."""
         search = search_vectors(vector, k, paths, self.statistics().n_chunks)
-        table = self._scan((*columns, "_distance"), **search)
+        # Unless it is asked for by name, the distance is added all the same, with a warning.
+        table = self._scan(("gid", "vector", "_distance"), **search)
         if not self._searched:
             self._searched = True
             release_code_pages("lance.abi3")

@@ -1,4 +1,4 @@
-"""A batch of queries: processes answer a share each, all from one version of the index, and this one prints in order.
+"""A batch of queries: processes answer portions of it, all from one version of the index; this one prints in order.
 
 Threads get no further than one and a half cores, since half of an answer is Python.
 """
@@ -6,9 +6,10 @@ Threads get no further than one and a half cores, since half of an answer is Pyt
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters.encoders.pool import count_jobs
 from rse_cli.adapters.spawning import detach_worker, end_worker, start_worker
@@ -27,9 +28,11 @@ from rse_cli.cli.querying import (
 from rse_cli.cli.wiring import is_english_only, load_index_encoder
 from rse_cli.dataclass import dataclass
 from rse_cli.errors import RseError, StoreError
-from rse_cli.pipeline.batch import answer_each, encode_groups
+from rse_cli.pipeline.batch import PORTION, answer_each, encode_groups, hold_for
+from rse_cli.pipeline.beside import start_beside
 from rse_cli.pipeline.query import Answer
 from rse_cli.pipeline.retrieval import Query, encode_queries
+from rse_cli.ports import Encoder
 from rse_cli.timings import add_timings, is_timed, stage, start_timings, stop_timings
 
 if TYPE_CHECKING:
@@ -37,15 +40,15 @@ if TYPE_CHECKING:
 
     from rse_cli.adapters.lance_snapshot import LanceSnapshot
 
-SHARE = 75
-"""Queries: a process starts in the time of some 30 of them."""
+WORTH_STARTING = 75
+"""Queries a process: one starts in the time of some 30 of them."""
 
 MOST_PROCESSES = 8
 """Each holds the index in memory, up to 300 MB of it (`rse_cli.pipeline.batch.MOST_HELD`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Portion:
     """What came of some queries.
 
     Parameters
@@ -64,6 +67,17 @@ class Share:
     n_truncated: int
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How a process answers: a version of the index, and threads; `n_asked` queries are likely to come to it."""
+
+    flags: QueryFlags
+    version: int
+    n_asked: int
+    threads: int
+    is_timed: bool
+
+
 def answer_batch(asked: Sequence[Asked], flags: QueryFlags, setup: Setup) -> bool:
     """Print a line for each query, once all are answered; return whether anything was found.
 
@@ -76,58 +90,82 @@ def answer_batch(asked: Sequence[Asked], flags: QueryFlags, setup: Setup) -> boo
     # Pictures of pages are drawn by a library that one thread may use at a time.
     jobs = count_jobs() if flags.images is None else 1
     count = _count_processes(len(asked), jobs, flags, setup)
-    threads = jobs // count
-    with _start_helpers(count - 1) as helpers:
-        for at, helper in enumerate(helpers, start=1):
-            helper.send((asked[at::count], flags, snapshot.version, threads, is_timed()))
-        shares = [answer_share(asked[::count], flags, setup, snapshot, threads), *map(receive_share, helpers)]
-    say_truncated(sum(share.n_truncated for share in shares), len(asked), setup.index)
-    if any(share.fell_back for share in shares):
+    job = Job(flags, snapshot.version, len(asked) // count, jobs // count, is_timed())
+    places = _divide(asked, PORTION * job.threads)
+    waiting = deque(range(len(places)))
+    done: dict[int, Portion] = {}
+    with _start_helpers(count - 1, job) as helpers:
+        portions = [[asked[at] for at in some] for some in places]
+        finish = start_beside(lambda: attend_helpers(helpers, portions, waiting, done))
+        answer = _bind_answer(job, setup, snapshot)
+        for at in _take_each(waiting):
+            done[at] = answer(portions[at])
+        finish()
+    say_truncated(sum(one.n_truncated for one in done.values()), len(asked), setup.index)
+    if any(one.fell_back for one in done.values()):
         say_fallback(flags)
-    write_bytes(b"".join(shares[at % count].lines[at // count] for at in range(len(asked))))
+    lines = {place: line for at, one in done.items() for place, line in zip(places[at], one.lines, strict=True)}
+    write_bytes(b"".join(lines[at] for at in range(len(asked))))
     if not flags.refresh:
         from rse_cli.cli.sources import mention_changes
 
         mention_changes(setup.index, snapshot, "--refresh")
-    return any(share.found for share in shares)
+    return any(one.found for one in done.values())
 
 
 def _count_processes(n_asked: int, jobs: int, flags: QueryFlags, setup: Setup) -> int:
     """Return how many processes are worth starting: other backends than numpy, and rerankers, use all cores alone."""
     if setup.index.manifest.backend != "numpy" or flags.refining.rerank is not None:
         return 1
-    return max(min(jobs, MOST_PROCESSES, n_asked // SHARE), 1)
+    return max(min(jobs, MOST_PROCESSES, n_asked // WORTH_STARTING), 1)
 
 
-def answer_share(
-    asked: Sequence[Asked], flags: QueryFlags, setup: Setup, snapshot: LanceSnapshot, threads: int
-) -> Share:
-    """Answer some queries of a batch; each line is what the query gives alone, byte for byte."""
-    queries = _encode(asked, setup, threads)
+def _divide(asked: Sequence[Asked], size: int) -> list[list[int]]:
+    """Return the places of queries in portions of like length, the longest first: so processes end together."""
+    order = sorted(range(len(asked)), key=lambda at: -sum(map(len, asked[at].queries)))
+    return [order[at : at + size] for at in range(0, len(order), size)]
 
-    def write(at: int, answer: Answer) -> tuple[bytes, bool, bool]:
-        shown = show_answer(asked[at], answer, flags, setup)
-        return encode_answer(shown, line=True), bool(answer.segments), answer.trace.refined.fell_back
 
-    answers = answer_each(snapshot, make_requests(queries, setup, snapshot), write, threads)
-    lines, found, fell_back = zip(*answers, strict=True)
-    return Share([*lines], any(found), any(fell_back), sum(query.truncated for one in queries for query in one))
+def _take_each(waiting: deque[int]) -> Iterator[int]:
+    """Yield what waits; others may take of it meanwhile."""
+    with suppress(IndexError):
+        while True:
+            yield waiting.popleft()
+
+
+def _bind_answer(job: Job, setup: Setup, snapshot: LanceSnapshot) -> Callable[[Sequence[Asked]], Portion]:
+    """Return what answers a portion; each line is what the query gives alone, byte for byte."""
+    encoder, is_english = load_index_encoder(setup.index, for_query=True), is_english_only(setup.index.manifest)
+    held = hold_for(snapshot, job.n_asked)
+
+    def answer(asked: Sequence[Asked]) -> Portion:
+        queries = _encode(asked, encoder, is_english, job.threads, setup)
+
+        def write(at: int, answer: Answer) -> tuple[bytes, bool, bool]:
+            shown = show_answer(asked[at], answer, job.flags, setup)
+            return encode_answer(shown, line=True), bool(answer.segments), answer.trace.refined.fell_back
+
+        answers = answer_each(held, make_requests(queries, setup, held), write, job.threads)
+        lines, found, fell_back = zip(*answers, strict=True)
+        return Portion([*lines], any(found), any(fell_back), sum(query.truncated for one in queries for query in one))
+
+    return answer
 
 
 @stage("encode")
-def _encode(asked: Sequence[Asked], setup: Setup, threads: int) -> list[tuple[Query, ...]]:
-    index = setup.index
-    encoder, english_only = load_index_encoder(index, for_query=True), is_english_only(index.manifest)
-    if index.manifest.backend == "numpy":
+def _encode(
+    asked: Sequence[Asked], encoder: Encoder, english_only: bool, threads: int, setup: Setup
+) -> list[tuple[Query, ...]]:
+    if setup.index.manifest.backend == "numpy":
         return encode_groups([one.queries for one in asked], encoder, english_only, threads)
     # Other backends pad what goes together, and a batch must give what each query gives alone.
     return [encode_queries(one.queries, encoder, english_only) for one in asked]
 
 
 @contextmanager
-def _start_helpers(count: int) -> Iterator[list[Connection]]:
-    """Start processes that wait for a share; whatever they do at the end, they are ended."""
-    workers = [start_worker(_serve) for _ in range(count)]
+def _start_helpers(count: int, job: Job) -> Iterator[list[Connection]]:
+    """Start processes that answer portions; whatever they do at the end, they are ended."""
+    workers = [start_worker(_serve, job) for _ in range(count)]
     try:
         yield [connection for _, connection in workers]
     finally:
@@ -135,37 +173,54 @@ def _start_helpers(count: int) -> Iterator[list[Connection]]:
             end_worker(*worker)
 
 
-def receive_share(helper: Connection) -> Share:
-    """Wait for what a process made of its share.
+def attend_helpers(
+    helpers: Sequence[Connection],
+    portions: Sequence[Sequence[Asked]],
+    waiting: deque[int],
+    done: dict[int, Portion],
+) -> None:
+    """Give each helper the next portion that waits, until none is left, and keep what comes back.
 
     Raises
     ------
     RseError
-        If it couldn't answer, or died.
+        If a helper couldn't answer, or died.
     """
+    from multiprocessing.connection import wait
+
+    given: dict[Any, int | None] = dict.fromkeys(helpers)
     try:
-        share, seconds = helper.recv()
+        while given:
+            for helper in wait(list(given)):
+                said = helper.recv()
+                if isinstance(said, str):
+                    raise RseError(said)
+                if isinstance(said, dict):
+                    add_timings(said)
+                    del given[helper]
+                    continue
+                if isinstance(said, Portion):
+                    done[given[helper]] = said
+                given[helper] = next(_take_each(waiting), None)
+                helper.send(None if given[helper] is None else portions[given[helper]])
     except (EOFError, OSError) as error:
         raise StoreError("a process that answers the batch died (out of memory?): split the batch") from error
-    if isinstance(share, str):
-        raise RseError(share)
-    assert isinstance(share, Share)
-    add_timings(seconds)
-    return share
 
 
-def _serve(connection: Connection) -> None:
-    """Answer the share that comes through the pipe."""
+def _serve(connection: Connection, job: Job) -> None:
+    """Answer the portions that come through the pipe; None is the last one, then timings are sent."""
     detach_worker()
     gc.disable()
+    if job.is_timed:
+        start_timings()
     try:
-        asked, flags, version, threads, timed = connection.recv()
-        if timed:
-            start_timings()
-        setup = prepare_query(flags)
-        share = answer_share(asked, flags, setup, setup.index.store.snapshot(version), threads)
-        connection.send((share, stop_timings()[1]))
+        setup = prepare_query(job.flags)
+        answer = _bind_answer(job, setup, setup.index.store.snapshot(job.version))
+        connection.send(None)
+        while (asked := connection.recv()) is not None:
+            connection.send(answer(asked))
+        connection.send(stop_timings()[1])
     except (EOFError, OSError):
         return
     except RseError as fault:
-        connection.send((str(fault), {}))
+        connection.send(str(fault))

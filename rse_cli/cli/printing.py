@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from rse_cli.cli.asking import Asked
@@ -110,7 +110,8 @@ def describe_answer_json(shown: Shown) -> dict[str, Any]:
         "confidence": round(answer.confidence, 6),
         "confidences": [round(one.confidence, 6) for one in answer.trace.scored],
         "segments": [
-            asdict(segment) | {"score": round(segment.score, 9), "images": list(pictures)}
+            {field.name: getattr(segment, field.name) for field in fields(segment)}
+            | {"score": round(segment.score, 9), "images": list(pictures)}
             for segment, pictures in zip(answer.segments, images, strict=True)
         ],
         "refinement": list(answer.trace.refined.steps),

@@ -51,22 +51,23 @@ def encode_groups(
     return [tuple(found[text] for text in group) for group in groups]
 
 
-def hold_for(snapshot: Snapshot, requests: Sequence[Request], jobs: int) -> Snapshot:
+def hold_for(snapshot: Snapshot, n_requests: int) -> Snapshot:
     """Return the same version in memory where so many requests are worth it, else as it is."""
     n_chunks = snapshot.statistics().n_chunks
-    if n_chunks > min(len(requests) * CHUNKS_PER_REQUEST, MOST_HELD):
-        return snapshot
-    held = snapshot.hold()
+    is_worth_it = n_chunks <= min(n_requests * CHUNKS_PER_REQUEST, MOST_HELD)
+    return snapshot.hold() if is_worth_it and not snapshot.in_memory else snapshot
+
+
+def _search_ahead(held: HeldSnapshot, requests: Sequence[Request], jobs: int) -> None:
+    k = count_hits(held.statistics().n_chunks)
     queries = [query for request in requests if request.paths is None for query in request.queries]
-    portions = [queries[at : at + PORTION] for at in range(0, len(queries), PORTION)]
+
+    def search(portion: Sequence[Query]) -> None:
+        vectors = [query.vector for query in portion if query.vector is not None]
+        held.search_ahead(np.array(vectors, np.float32), [found.terms for found in find_words(held, portion)], k)
+
     with ThreadPoolExecutor(max(jobs, 1)) as pool:
-        list(pool.map(lambda portion: _search_ahead(held, portion, count_hits(n_chunks)), portions))
-    return held
-
-
-def _search_ahead(held: HeldSnapshot, queries: Sequence[Query], k: int) -> None:
-    vectors = [query.vector for query in queries if query.vector is not None]
-    held.search_ahead(np.array(vectors, np.float32), [found.terms for found in find_words(held, queries)], k)
+        list(pool.map(search, [queries[at : at + PORTION] for at in range(0, len(queries), PORTION)]))
 
 
 def answer_each(
@@ -85,7 +86,9 @@ def answer_each(
     jobs : int
         Threads; a reranker is asked by one.
     """
-    held = hold_for(snapshot, requests, jobs)
+    held = hold_for(snapshot, len(requests))
+    if held.in_memory:
+        _search_ahead(held.hold(), requests, jobs)
 
     def answer(at: int) -> Digest:
         return digest(at, answer_request(held, requests[at]))
