@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 from collections import deque
 from collections.abc import Callable
 from multiprocessing import Pipe
@@ -358,18 +359,28 @@ def test_processes_answer_a_batch_as_one_does(sample: Path, rse: Run, monkeypatc
     assert "encode" in timings
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [(["the store failed"], "the store failed"), ([], "a process .* died"), ([None], "a process .* died")],
-)
-def test_a_process_that_cannot_answer_or_dies_is_one_line(said: list[str | None], message: str) -> None:
+@pytest.mark.parametrize(("said", "left"), [([], [0, 1]), ([None], [1, 0]), ([None, "an answer"], [1])])
+def test_the_portion_of_a_process_that_dies_waits_again(said: list[str | None], left: list[int]) -> None:
     ours, theirs = Pipe()
+    done: dict[int, Any] = {}
+    waiting = deque([0, 1])
     for one in said:
-        theirs.send(one)
-    theirs.close()
+        theirs.send(one if one is None else batching.Portion([one.encode()], True, False, 0))
+    threading.Timer(0.1, theirs.close).start()
 
-    with pytest.raises(RseError, match=message):
-        batching.attend_helpers([ours], [[]], deque([0]), {})
+    batching.attend_helpers([ours], [[], []], waiting, done)
+
+    assert [*waiting] == left
+
+
+def test_what_a_process_cannot_answer_for_is_a_fault_and_nothing_waits_any_more() -> None:
+    ours, theirs = Pipe()
+    theirs.send("the store failed")
+    waiting = deque([0])
+
+    with pytest.raises(RseError, match="the store failed"):
+        batching.attend_helpers([ours], [[]], waiting, {})
+    assert not waiting
 
 
 def test_a_batch_exits_with_1_only_where_nothing_was_found_at_all(indexed_once: Path, rse: Run) -> None:

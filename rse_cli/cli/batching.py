@@ -27,7 +27,7 @@ from rse_cli.cli.querying import (
 )
 from rse_cli.cli.wiring import is_english_only, load_index_encoder
 from rse_cli.dataclass import dataclass
-from rse_cli.errors import RseError, StoreError
+from rse_cli.errors import RseError
 from rse_cli.pipeline.batch import PORTION, answer_each, encode_groups, hold_for
 from rse_cli.pipeline.beside import start_beside
 from rse_cli.pipeline.query import Answer
@@ -101,6 +101,9 @@ def answer_batch(asked: Sequence[Asked], flags: QueryFlags, setup: Setup) -> boo
         for at in _take_each(waiting):
             done[at] = answer(portions[at])
         finish()
+        # What a helper left that died.
+        for at in _take_each(waiting):
+            done[at] = answer(portions[at])
     say_truncated(sum(one.n_truncated for one in done.values()), len(asked), setup.index)
     if any(one.fell_back for one in done.values()):
         say_fallback(flags)
@@ -181,34 +184,38 @@ def attend_helpers(
 ) -> None:
     """Give each helper the next portion that waits, until none is left, and keep what comes back.
 
+    The portion of a helper that dies waits again.
+
     Raises
     ------
     RseError
-        If a helper couldn't answer, or died.
+        What a helper couldn't answer for; then nothing waits any more.
     """
     from multiprocessing.connection import wait
 
     given: dict[Any, int | None] = dict.fromkeys(helpers)
-    try:
-        while given:
-            for helper in wait(list(given)):
+    while given:
+        for helper in wait(list(given)):
+            at = given.pop(helper)
+            try:
                 said = helper.recv()
                 if isinstance(said, str):
+                    waiting.clear()
                     raise RseError(said)
                 if isinstance(said, dict):
                     add_timings(said)
-                    del given[helper]
                     continue
-                if isinstance(said, Portion):
-                    done[given[helper]] = said
-                given[helper] = next(_take_each(waiting), None)
-                helper.send(None if given[helper] is None else portions[given[helper]])
-    except (EOFError, OSError) as error:
-        raise StoreError("a process that answers the batch died (out of memory?): split the batch") from error
+                if at is not None:
+                    done[at] = said
+                at = given[helper] = next(_take_each(waiting), None)
+                helper.send(None if at is None else portions[at])
+            except (EOFError, OSError):
+                given.pop(helper, None)
+                waiting.extend([] if at is None else [at])
 
 
 def _serve(connection: Connection, job: Job) -> None:
-    """Answer the portions that come through the pipe; None is the last one, then timings are sent."""
+    """Say that it is ready, answer the portions that come through the pipe, and after the last, None, send timings."""
     detach_worker()
     gc.disable()
     if job.is_timed:
