@@ -34,7 +34,7 @@ demo-check: install  ## Index sample_docs/ into a store of its own and check its
 		--min hit=0.95 --min silent=1 --min recall=0.8 --max chars=3000
 
 test: install  ## Run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-reliability: install  ## Kill, signal and crowd ingests, feed them bad files; writes benchmarks/RELIABILITY.md
 	$(BIN)/python -m pytest tests/reliability --kills 100 --report benchmarks/RELIABILITY.md
