@@ -87,33 +87,46 @@ def answer_batch(asked: Sequence[Asked], flags: QueryFlags, setup: Setup) -> boo
         If any can't be answered; then nothing is printed.
     """
     snapshot = setup.index.store.snapshot()
-    # Pictures of pages are drawn by a library that one thread may use at a time.
-    jobs = count_jobs() if flags.images is None else 1
-    count = _count_processes(len(asked), jobs, flags, setup)
-    job = Job(flags, snapshot.version, len(asked) // count, jobs // count, is_timed())
-    places = _divide(asked, PORTION * job.threads)
-    waiting = deque(range(len(places)))
-    done: dict[int, Portion] = {}
-    with _start_helpers(count - 1, job) as helpers:
-        portions = [[asked[at] for at in some] for some in places]
-        finish = start_beside(lambda: attend_helpers(helpers, portions, waiting, done))
-        answer = _bind_answer(job, setup, snapshot)
-        for at in _take_each(waiting):
-            done[at] = answer(portions[at])
-        finish()
-        # What a helper left that died.
-        for at in _take_each(waiting):
-            done[at] = answer(portions[at])
-    say_truncated(sum(one.n_truncated for one in done.values()), len(asked), setup.index)
-    if any(one.fell_back for one in done.values()):
+    lines: list[bytes] = [b""] * len(asked)
+    answered = list(_answer_portions(asked, flags, setup, snapshot))
+    for places, portion in answered:
+        for at, line in zip(places, portion.lines, strict=True):
+            lines[at] = line
+    say_truncated(sum(portion.n_truncated for _, portion in answered), len(asked), setup.index)
+    if any(portion.fell_back for _, portion in answered):
         say_fallback(flags)
-    lines = {place: line for at, one in done.items() for place, line in zip(places[at], one.lines, strict=True)}
-    write_bytes(b"".join(lines[at] for at in range(len(asked))))
+    write_bytes(b"".join(lines))
     if not flags.refresh:
         from rse_cli.cli.sources import mention_changes
 
         mention_changes(setup.index, snapshot, "--refresh")
-    return any(one.found for one in done.values())
+    return any(portion.found for _, portion in answered)
+
+
+def _answer_portions(
+    asked: Sequence[Asked], flags: QueryFlags, setup: Setup, snapshot: LanceSnapshot
+) -> Iterator[tuple[list[int], Portion]]:
+    """Answer in this process and in helpers, each taking what is next; yield the places of queries with their answers.
+
+    They end together: the longest queries go first.
+    """
+    # Pictures of pages are drawn by a library that one thread may use at a time.
+    jobs = count_jobs() if flags.images is None else 1
+    count = _count_processes(len(asked), jobs, flags, setup)
+    job = Job(flags, snapshot.version, len(asked) // count, jobs // count, is_timed())
+    order, size = sorted(range(len(asked)), key=lambda at: -sum(map(len, asked[at].queries))), PORTION * job.threads
+    places = [order[at : at + size] for at in range(0, len(order), size)]
+    portions = [[asked[at] for at in some] for some in places]
+    waiting = deque(range(len(portions)))
+    done: dict[int, Portion] = {}
+    with _start_helpers(count - 1, job) as helpers:
+        finish = start_beside(lambda: attend_helpers(helpers, portions, waiting, done))
+        answer = _bind_answer(job, setup, snapshot)
+        done |= {at: answer(portions[at]) for at in _take_each(waiting)}
+        finish()
+        # What a helper left that died.
+        done |= {at: answer(portions[at]) for at in _take_each(waiting)}
+    yield from ((places[at], portion) for at, portion in done.items())
 
 
 def _count_processes(n_asked: int, jobs: int, flags: QueryFlags, setup: Setup) -> int:
@@ -121,12 +134,6 @@ def _count_processes(n_asked: int, jobs: int, flags: QueryFlags, setup: Setup) -
     if setup.index.manifest.backend != "numpy" or flags.refining.rerank is not None:
         return 1
     return max(min(jobs, MOST_PROCESSES, n_asked // WORTH_STARTING), 1)
-
-
-def _divide(asked: Sequence[Asked], size: int) -> list[list[int]]:
-    """Return the places of queries in portions of like length, the longest first: so processes end together."""
-    order = sorted(range(len(asked)), key=lambda at: -sum(map(len, asked[at].queries)))
-    return [order[at : at + size] for at in range(0, len(order), size)]
 
 
 def _take_each(waiting: deque[int]) -> Iterator[int]:

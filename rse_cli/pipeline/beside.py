@@ -10,8 +10,9 @@ from typing import Protocol, TypeVar
 
 Result = TypeVar("Result")
 
-JOIN_SECONDS = 2.0
-"""How long to wait for a task that was given up: a worker that it waits for is gone by then."""
+JOIN_SECONDS = 0.5
+"""How long to wait for a task that was given up. A process that it waits for is gone by then; what it does itself is
+left alone, and ends with the command."""
 
 
 class Start(Protocol):

@@ -82,6 +82,9 @@ def use_numpy_without_comparison() -> None:
 
 hooks: list[Callable[[str], None]] = []
 
+telling = threading.RLock()
+"""Threads tell side by side; a signal may interrupt the main one while it tells."""
+
 
 def aim_kill(phase: str, occurrence: int, delay: float) -> Callable[[str], None]:
     """Return what is to be told of each phase that begins."""
@@ -143,10 +146,11 @@ def announce_changes(pipe: int) -> None:
 
 
 def tell(pipe: int, event: dict[str, Any]) -> None:
-    """Write an event in one go: shorter than PIPE_BUF or not, there is one writer."""
-    line = json.dumps(event | {"at": time.monotonic()}).encode() + b"\n"
-    while line:
-        line = line[os.write(pipe, line) :]
+    """Write an event in one go, shorter than PIPE_BUF or not."""
+    with telling:
+        line = json.dumps(event | {"at": time.monotonic()}).encode() + b"\n"
+        while line:
+            line = line[os.write(pipe, line) :]
 
 
 if __name__ == "__main__":

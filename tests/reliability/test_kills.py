@@ -68,9 +68,12 @@ class KillLoop:
 
     def note_times(self, victim: Victim) -> None:
         """Remember how long phases take, so that kills are spread over all of them."""
-        for event, after in zip(victim.events, victim.events[1:], strict=False):
-            if "enter" in event and after.get("leave") == event["enter"]:
-                self.seconds.setdefault(event["enter"], []).append(after["at"] - event["at"])
+        entered: dict[str, float] = {}
+        for event in victim.events:
+            if "enter" in event:
+                entered[event["enter"]] = event["at"]
+            elif event.get("leave") in entered:
+                self.seconds.setdefault(event["leave"], []).append(event["at"] - entered.pop(event["leave"]))
 
 
 @pytest.fixture

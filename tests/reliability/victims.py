@@ -15,6 +15,9 @@ from typing import Any
 
 REPO = Path(__file__).parent.parent.parent
 
+BESIDE = "reading and encoding"
+"""The phase of threads beside the one that writes."""
+
 State = dict[str, list[Any]]
 """What an index holds: content hash and modification time by path."""
 
@@ -64,14 +67,17 @@ class Victim:
 
     @property
     def phase(self) -> str:
-        """What it was doing when the last event came."""
-        open_phases = ["before the start"]
+        """What it was doing when the last event came; of what it did side by side, what changed the store."""
+        open_phases: list[str] = []
         for event in self.events:
             if "enter" in event:
                 open_phases.append(event["enter"])
             elif "leave" in event:
-                open_phases.pop()
-        return "between" if open_phases[-1] == "start" else open_phases[-1]
+                open_phases.remove(event["leave"])
+        inside = [phase for phase in open_phases if phase != "start"]
+        if inside:
+            return ([phase for phase in inside if phase != BESIDE] or inside)[-1]
+        return "between" if open_phases else "before the start"
 
     def list_states(self, before: State) -> list[State]:
         """Return the states that the index may be in: all acknowledged changes, and perhaps the one under way."""
