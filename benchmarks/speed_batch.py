@@ -6,8 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks.cold import find_model_folder
-from benchmarks.processes import BenchmarkError, find_rse, make_environ, run_checked
+from benchmarks.processes import BenchmarkError, find_model_folder, find_rse, make_environ, run_checked
 from benchmarks.rounds import describe_runs, median_cpu, median_wall, run_in_turn
 from benchmarks.tables import mark_least
 
