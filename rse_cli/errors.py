@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from json import JSONDecodeError
 
 
 class RseError(Exception):
@@ -93,3 +97,19 @@ class CasesError(RseError):
 
 class Terminated(BaseException):
     """SIGTERM arrived; a BaseException, so that no handler of errors takes it for one."""
+
+
+def describe_json_fault(fault: JSONDecodeError) -> str:
+    """Return what is wrong with a line of JSON, and where.
+
+    Examples
+    --------
+    >>> import json
+    >>> try:
+    ...     json.loads('{"query": "a')
+    ... except json.JSONDecodeError as fault:
+    ...     describe_json_fault(fault)
+    'not JSON: unterminated string starting at column 11'
+    """
+    reason = fault.msg[:1].lower() + fault.msg[1:].removesuffix(" at")
+    return f"not JSON: {reason} at column {fault.colno}"

@@ -383,6 +383,22 @@ def test_what_a_process_cannot_answer_for_is_a_fault_and_nothing_waits_any_more(
     assert not waiting
 
 
+def test_a_batch_whose_index_is_gone_at_its_end_prints_nothing(
+    indexed: Path, rse: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attend = batching.attend_helpers
+
+    def delete(*arguments: Any) -> None:
+        attend(*arguments)
+        shutil.rmtree(indexed / ".rse")
+
+    monkeypatch.setattr(batching, "attend_helpers", delete)
+    done = rse("query", "--batch", "-", cwd=indexed, stdin=b"lens of the lighthouse\n")
+
+    assert (done.code, done.stdout) == (2, b"")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_batch_exits_with_1_only_where_nothing_was_found_at_all(indexed_once: Path, rse: Run) -> None:
     done = rse("query", "--batch", "-", cwd=indexed_once, stdin=b"opera in Vienna\nbisque recipe\n")
 
@@ -400,6 +416,7 @@ def test_every_line_of_a_batch_that_cannot_be_used_is_named(indexed_once: Path, 
         '{"query": "a", "id": NaN}',
         '{"query": "a", "id": 1e999}',
         '{"query": ' + "[" * 100_000,
+        '{"query": "a',
     ]
 
     done = rse("query", "--batch", "-", cwd=indexed_once, stdin="\n".join(lines).encode())
@@ -412,7 +429,8 @@ def test_every_line_of_a_batch_that_cannot_be_used_is_named(indexed_once: Path, 
         "standard input line 5: no query; "
         "standard input line 6: the id holds a number that JSON has no way to write; "
         "standard input line 7: the id holds a number that JSON has no way to write; "
-        "standard input line 8: nested too deeply\n"
+        "standard input line 8: nested too deeply; "
+        "standard input line 9: not JSON: unterminated string starting at column 11\n"
     )
 
 

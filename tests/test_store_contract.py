@@ -659,6 +659,18 @@ class TestLanceStore:
         with pytest.raises(StoreError, match="run the command again"):
             put(lance_store, indexed("a", "two"))
 
+    def test_a_version_whose_table_was_rebuilt_with_as_many_versions_is_no_damage(
+        self, lance_store: LanceStore, tmp_path: Path
+    ) -> None:
+        put(lance_store, indexed("a", "one"))
+        old = lance_store.snapshot()
+        manifest = read_manifest(tmp_path / ".rse")
+        create_manifest(tmp_path / ".rse", tmp_path, MODEL, "numpy", manifest.chunking, rebuild=True)
+        put(lance_store, indexed("a", "two"))
+        assert lance_store.snapshot().version == old.version
+        with pytest.raises(StoreError, match="run the command again"):
+            old.files()
+
     def test_a_table_whose_files_are_gone_is_one_line(self, lance_store: LanceStore, tmp_path: Path) -> None:
         put(lance_store, indexed("a", "one"))
         for file in (tmp_path / ".rse/chunks.lance/data").iterdir():

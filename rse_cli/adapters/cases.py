@@ -9,7 +9,7 @@ from typing import Any
 
 from rse_cli.core.case_rules import Located, make_cases
 from rse_cli.core.cases import Case, CaseFault, sort_faults
-from rse_cli.errors import CasesError, UsageError
+from rse_cli.errors import CasesError, UsageError, describe_json_fault
 
 MAX_FILE_BYTES = 64_000_000
 """5,000 queries of 10,000 characters are 50 MB; no file written by hand comes near."""
@@ -95,9 +95,7 @@ def _parse_lines(text: str, faults: list[CaseFault]) -> Iterator[Located]:
         try:
             yield _locate(json.loads(line, object_pairs_hook=_make_object, parse_constant=_refuse), number)
         except json.JSONDecodeError as fault:
-            faults.append(
-                CaseFault(number, f"not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} at column {fault.colno}")
-            )
+            faults.append(CaseFault(number, describe_json_fault(fault)))
         except RecursionError:
             faults.append(CaseFault(number, "nested too deeply"))
         except ValueError as fault:

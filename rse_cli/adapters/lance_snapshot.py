@@ -228,7 +228,13 @@ class LanceSnapshot:
     def _is_newest(self) -> bool:
         """Tell whether nothing was committed since, so that nobody has dropped any file of this version."""
         newest = open_dataset(self._folder)
-        return newest is not None and self._dataset is not None and newest.version == self._dataset.version
+        return newest is not None and self._dataset is not None and _identify(newest) == _identify(self._dataset)
+
+
+def _identify(dataset: lance.LanceDataset) -> tuple[int, set[str]]:
+    """Return a version with its files, as a table that is rebuilt counts its versions anew."""
+    files = {file.path for fragment in dataset.get_fragments() for file in fragment.data_files()}
+    return dataset.version, files
 
 
 @stage("fetch")

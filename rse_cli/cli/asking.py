@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rse_cli.dataclass import dataclass
-from rse_cli.errors import UsageError
+from rse_cli.errors import UsageError, describe_json_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,7 @@ def parse_batch(text: str, name: str) -> list[Asked]:
         try:
             asked.append(_parse_case(json.loads(line)))
         except json.JSONDecodeError as fault:
-            reason = f"not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} at column {fault.colno}"
-            faults.append(f"{name} line {number}: {reason}")
+            faults.append(f"{name} line {number}: {describe_json_fault(fault)}")
         except ValueError as fault:
             faults.append(f"{name} line {number}: {fault}")
         except RecursionError:

@@ -87,8 +87,13 @@ def answer_batch(asked: Sequence[Asked], flags: QueryFlags, setup: Setup) -> boo
         If any can't be answered; then nothing is printed.
     """
     snapshot = setup.index.store.snapshot()
-    lines: list[bytes] = [b""] * len(asked)
     answered = list(_answer_portions(asked, flags, setup, snapshot))
+    if not flags.refresh:
+        from rse_cli.cli.sources import mention_changes
+
+        # First, since it reads the index, which may be gone by now.
+        mention_changes(setup.index, snapshot, "--refresh")
+    lines: list[bytes] = [b""] * len(asked)
     for places, portion in answered:
         for at, line in zip(places, portion.lines, strict=True):
             lines[at] = line
@@ -96,10 +101,6 @@ def answer_batch(asked: Sequence[Asked], flags: QueryFlags, setup: Setup) -> boo
     if any(portion.fell_back for _, portion in answered):
         say_fallback(flags)
     write_bytes(b"".join(lines))
-    if not flags.refresh:
-        from rse_cli.cli.sources import mention_changes
-
-        mention_changes(setup.index, snapshot, "--refresh")
     return any(portion.found for _, portion in answered)
 
 
