@@ -1,15 +1,20 @@
 """Time of the whole step of `dsrag`, from ranked hits to segments, over the number of chunks.
 
-Run with ``python -m benchmarks.engine``; it exits 1 when a limit is exceeded.
+Run with ``python -m benchmarks.engine``; it exits 1 when a limit is exceeded. ``--published dsrag/rse.py`` times the
+published code beside it, from a file that the project doesn't hold: https://github.com/D-Star-AI/dsRAG.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +28,7 @@ QUERIES = 5
 DOCUMENTS = 50
 HITS = 200  # what the command line feeds per query
 ROUNDS = 15  # a median of fewer moved by more than a tenth
+PUBLISHED_ROUNDS = 3
 CLUSTER = 8  # hits of one query come in runs, as they do in documents; the mean run has this many
 
 
@@ -79,14 +85,74 @@ def time_case(case: Case, n_chunks: int) -> tuple[float, int]:
     times: list[float] = []
     found: Sequence[object] = ()
     for _ in range(ROUNDS):
-        begun = time.perf_counter()
-        found = relevant_segments(ranked, params)
-        times.append((time.perf_counter() - begun) * 1_000)
+        took, found = time_once(lambda: relevant_segments(ranked, params))
+        times.append(took)
     return statistics.median(times), len(found)
+
+
+def time_once(select: Callable[[], Sequence[Any]]) -> tuple[float, Sequence[Any]]:
+    """Return the time of a call in ms, and its result."""
+    begun = time.perf_counter()
+    found = select()
+    return (time.perf_counter() - begun) * 1_000, found
+
+
+def load_published(path: Path) -> Callable[[list[list[RankedHit]], dict[str, Any]], Sequence[Any]]:
+    """Return what answers as `relevant_segments` does, by the published code in a file."""
+    spec = importlib.util.spec_from_file_location("published_rse", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise SystemExit(f"bench: {path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def select(ranked: list[list[RankedHit]], params: dict[str, Any]) -> Sequence[Any]:
+        # Its own form of hits; it measures the text of a chunk and reads nothing else of it.
+        results = [
+            [
+                {
+                    "metadata": {"doc_id": document, "chunk_index": ord_, "chunk_text": "x" * length},
+                    "similarity": similarity,
+                }
+                for document, ord_, length, similarity in hits
+            ]
+            for hits in ranked
+        ]
+        splits, starts, documents = module.get_meta_document(results, params["top_k_for_document_selection"])
+        values = module.get_relevance_values(
+            results, splits[-1], starts, documents, params["irrelevant_chunk_penalty"], params["decay_rate"]
+        )
+        ceiling = params["overall_max_length"] + (len(ranked) - 1) * params["overall_max_length_extension"]
+        segments, _ = module.get_best_segments(values, splits, params["max_length"], ceiling, params["minimum_value"])
+        return segments
+
+    return select
+
+
+def compare_published(path: Path, n_chunks: int = LIMIT_SIZE) -> str:
+    """Return the table of both, in turn, at the presets."""
+    published, ranked, rows = load_published(path), make_ranked(n_chunks, HITS), []
+    for preset in ("balanced", "find_all"):
+        params = DSRAG_PRESETS[preset].to_dict()
+        ours, theirs = [], []
+        for _ in range(PUBLISHED_ROUNDS):
+            ours.append(time_once(lambda params=params: relevant_segments(ranked, params)))
+            theirs.append(time_once(lambda params=params: published(ranked, params)))
+        times = [statistics.median(took for took, _ in runs) for runs in (ours, theirs)]
+        ratio = statistics.median(other / one for (one, _), (other, _) in zip(ours, theirs, strict=True))
+        counts = [f"{len(runs[0][1])}" for runs in (ours, theirs)]
+        rows.append([preset, *(f"{took:,.1f}" for took in times), f"{ratio:,.0f}", *counts])
+    header = [f"{n_chunks:,} chunks", "ms", "published: ms", "times", "segments", "published: segments"]
+    return format_table(header, rows)
 
 
 def main() -> int:
     """Print one row a case; return 1 if a limit is exceeded."""
+    parser = argparse.ArgumentParser(prog="benchmarks.engine", description=__doc__.splitlines()[0])
+    parser.add_argument("--published", type=Path, metavar="FILE", help="dsrag/rse.py, to be timed beside this")
+    args = parser.parse_args()
+    if args.published is not None:
+        print(compare_published(args.published))
+        return 0
     rows, failed = [], False
     for case in CASES:
         times = {size: time_case(case, size) for size in SIZES}
