@@ -1,8 +1,9 @@
-"""The least that any such program in Python must do: ``floor_query.py STORE MODEL``.
+"""The least that any such program in Python must do: ``floor_query.py STORE MODEL``, or ``... --index``.
 
 It imports typer, numpy, tokenizers and lance, turns a question into tokens with the tokenizer of the model in the
-folder MODEL, opens the table and runs one flat search with a fixed vector. It reads no weights, encodes nothing, looks
-up no words and scores nothing. It ends, as `rse` does, without the shutdown of the interpreter.
+folder MODEL, opens the table and runs one flat search with a fixed vector, or one in the vector index as lance searches
+it by default. It reads no weights, encodes nothing, looks up no words and scores nothing. It ends, as `rse` does,
+without the shutdown of the interpreter.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main() -> None:
     dataset = lance.dataset(f"{sys.argv[1]}/chunks.lance")
     dimension = dataset.schema.field("vector").type.list_size
     vector = np.full(dimension, dimension**-0.5, np.float32)
-    nearest = {"column": "vector", "q": vector, "k": 50, "metric": "cosine", "use_index": False}
+    nearest = {"column": "vector", "q": vector, "k": 50, "metric": "cosine", "use_index": "--index" in sys.argv}
     found = dataset.to_table(columns=["gid", "_distance"], nearest=nearest)
     print(json.dumps({"segments": found.num_rows}), flush=True)
     os._exit(0)

@@ -49,7 +49,7 @@ def main() -> int:
     # Stores of synthetic chunks are found again by their names.
     work = Path(tempfile.gettempdir()) / f"rse-bench-{os.getuid()}"
     work.mkdir(mode=0o700, exist_ok=True)
-    sections = read_sections(RESULTS)
+    sections = read_sections(RESULTS, describe_machine())
     for name in wanted:
         title, measure = PARTS[name]
         print(f"bench: {name}", file=sys.stderr, flush=True)
@@ -62,11 +62,14 @@ def main() -> int:
     return 0
 
 
-def read_sections(path: Path) -> dict[str, str]:
-    """Return the sections of a former run by title."""
+def read_sections(path: Path, machine: str) -> dict[str, str]:
+    """Return the sections of a former run by title: none where it was on another machine, or of other versions."""
     if not path.exists():
         return {}
-    parts = re.split(r"^## (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    head, *parts = re.split(r"^## (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if machine not in head:
+        print(f"bench: {path.name} is of another machine or other versions, and begun anew", file=sys.stderr)
+        return {}
     return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 

@@ -56,6 +56,7 @@ def measure(data: Path, work: Path) -> str:
         work,
         environ,
         warm_up=False,
+        watch=True,
     )
     many, other, one = runs.values()
     lines = many[0].stdout.splitlines(keepends=True)

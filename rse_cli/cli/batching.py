@@ -12,20 +12,21 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from rse_cli.adapters.encoders.pool import count_jobs
-from rse_cli.adapters.spawning import detach_worker, end_worker, start_worker
+from rse_cli.adapters.spawning import detach_worker, end_worker, start_workers
 from rse_cli.cli.asking import Asked
+from rse_cli.cli.filtering import Filters
 from rse_cli.cli.output import write_bytes
 from rse_cli.cli.printing import encode_answer
 from rse_cli.cli.querying import (
     QueryFlags,
     Setup,
     make_requests,
-    prepare_query,
     say_fallback,
     say_truncated,
     show_answer,
 )
-from rse_cli.cli.wiring import is_english_only, load_index_encoder
+from rse_cli.cli.requesting import Plan
+from rse_cli.cli.wiring import is_english_only, load_index_encoder, open_index
 from rse_cli.dataclass import dataclass
 from rse_cli.errors import RseError
 from rse_cli.pipeline.batch import PORTION, answer_each, encode_groups, hold_for
@@ -43,8 +44,12 @@ if TYPE_CHECKING:
 WORTH_STARTING = 75
 """Queries a process: one starts in the time of some 30 of them."""
 
+LOOK_SECONDS = 0.1
+"""How often to see whether anything is left for processes that have not begun."""
+
 MOST_PROCESSES = 8
-"""Each holds the index in memory, up to 300 MB of it (`rse_cli.pipeline.batch.MOST_HELD`)."""
+"""Each holds model and index in memory: 400 MB at 10,000 chunks, 300 more at most
+(`rse_cli.pipeline.batch.MOST_HELD`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,8 @@ class Job:
     """How a process answers: a version of the index, and threads; `n_asked` queries are likely to come to it."""
 
     flags: QueryFlags
+    plan: Plan
+    filters: Filters
     version: int
     n_asked: int
     threads: int
@@ -114,7 +121,7 @@ def _answer_portions(
     # Pictures of pages are drawn by a library that one thread may use at a time.
     jobs = count_jobs() if flags.images is None else 1
     count = _count_processes(len(asked), jobs, flags, setup)
-    job = Job(flags, snapshot.version, len(asked) // count, jobs // count, is_timed())
+    job = Job(flags, setup.plan, setup.filters, snapshot.version, len(asked) // count, jobs // count, is_timed())
     order, size = sorted(range(len(asked)), key=lambda at: -sum(map(len, asked[at].queries))), PORTION * job.threads
     places = [order[at : at + size] for at in range(0, len(order), size)]
     portions = [[asked[at] for at in some] for some in places]
@@ -176,7 +183,7 @@ def _encode(
 @contextmanager
 def _start_helpers(count: int, job: Job) -> Iterator[list[Connection]]:
     """Start processes that answer portions; whatever they do at the end, they are ended."""
-    workers = [start_worker(_serve, job) for _ in range(count)]
+    workers = start_workers(count, _serve, job)
     try:
         yield [connection for _, connection in workers]
     finally:
@@ -201,25 +208,35 @@ def attend_helpers(
     """
     from multiprocessing.connection import wait
 
-    given: dict[Any, int | None] = dict.fromkeys(helpers)
-    while given:
-        for helper in wait(list(given)):
-            at = given.pop(helper)
+    given: dict[Any, int | None] = {}
+    starting, ending = set(helpers), set[Any]()
+    # One that has not begun is not waited for when there is nothing left for it.
+    while given or ending or (starting and waiting):
+        for helper in wait([*starting, *given, *ending], LOOK_SECONDS):
+            at = given.pop(helper, None)
+            starting.discard(helper)
             try:
                 said = helper.recv()
-                if isinstance(said, str):
+                if isinstance(said, RseError):
                     waiting.clear()
-                    raise RseError(said)
-                if isinstance(said, dict):
+                    raise said
+                if helper in ending:
+                    ending.remove(helper)
                     add_timings(said)
                     continue
                 if at is not None:
                     done[at] = said
-                at = given[helper] = next(_take_each(waiting), None)
+                at = next(_take_each(waiting), None)
+                if at is None:
+                    ending.add(helper)
+                else:
+                    given[helper] = at
                 helper.send(None if at is None else portions[at])
             except (EOFError, OSError):
                 given.pop(helper, None)
-                waiting.extend([] if at is None else [at])
+                ending.discard(helper)
+                if at is not None:
+                    waiting.append(at)
 
 
 def _serve(connection: Connection, job: Job) -> None:
@@ -229,13 +246,13 @@ def _serve(connection: Connection, job: Job) -> None:
     if job.is_timed:
         start_timings()
     try:
-        setup = prepare_query(job.flags)
+        setup = Setup(open_index(job.flags.store), job.plan, job.filters)
         answer = _bind_answer(job, setup, setup.index.store.snapshot(job.version))
         connection.send(None)
         while (asked := connection.recv()) is not None:
             connection.send(answer(asked))
         connection.send(stop_timings()[1])
-    except (EOFError, OSError):
+    except (EOFError, OSError, MemoryError):
         return
     except RseError as fault:
-        connection.send(str(fault))
+        connection.send(fault)

@@ -113,11 +113,13 @@ def run_inspect(flags: InspectFlags) -> int:
         return print_document(index, flags)
     inspected = _ask(index, flags)
     if flags.as_json:
-        from rse_cli.cli.drawing import draw_lines, keep_drawn
         from rse_cli.cli.inspect_json import describe_inspection
 
         with stage("render"):
-            keep_drawn(lambda width, glyphs: draw_lines(inspected, flags, width, glyphs), flags)
+            if flags.svg is not None or flags.html is not None:
+                from rse_cli.cli.drawing import draw_lines, keep_drawn
+
+                keep_drawn(lambda width, glyphs: draw_lines(inspected, flags, width, glyphs), flags)
             write_bytes(dump_json(describe_inspection(inspected, flags)))
     else:
         from rse_cli.cli.drawing import print_inspection

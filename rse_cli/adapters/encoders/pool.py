@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rse_cli.adapters.spawning import detach_worker, end_worker, start_worker
+from rse_cli.adapters.spawning import detach_worker, end_worker, start_workers
 from rse_cli.dataclass import dataclass
 from rse_cli.errors import ModelError
 from rse_cli.ports import Encoder, ModelIdentity, Vectors
@@ -73,8 +73,10 @@ class EncoderPool:
         if self._is_closed:
             raise ModelError("encoding was given up")
         if not self._workers:
-            self._workers = [start_worker(_serve, self.name, self.backend) for _ in range(self.jobs)]
-        portions = list_portions(texts, self.jobs)
+            self._workers = start_workers(self.jobs, _serve, self.name, self.backend)
+        if not self._workers:
+            return self.encoder.encode_documents(texts)
+        portions = list_portions(texts, len(self._workers))
         vectors = np.zeros((len(texts), self.identity.dimension), np.float32)
         _spread(self._workers, texts, portions, vectors)
         return vectors
