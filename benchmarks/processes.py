@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import select
 import subprocess
 import sys
 import tempfile
@@ -83,9 +84,12 @@ def run_measured(command: Sequence[str], cwd: Path, environ: Mapping[str, str], 
 def _watch_tree(pid: int) -> int:
     """Return the largest sum of memory of a process and its descendants until it ends; 0 where /proc is missing."""
     largest = 0
-    while sys.platform == "linux" and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    if sys.platform != "linux":
+        return largest
+    ended = os.pidfd_open(pid)
+    while not select.select([ended], [], [], WATCH_SECONDS)[0]:
         largest = max(largest, sum(_read_pss(one) for one in _list_tree(pid)))
-        time.sleep(WATCH_SECONDS)
+    os.close(ended)
     return largest
 
 
