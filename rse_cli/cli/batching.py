@@ -20,7 +20,7 @@ from rse_cli.cli.printing import encode_answer
 from rse_cli.cli.querying import (
     QueryFlags,
     Setup,
-    make_requests,
+    make_request,
     say_fallback,
     say_truncated,
     show_answer,
@@ -155,6 +155,8 @@ def _bind_answer(job: Job, setup: Setup, snapshot: LanceSnapshot) -> Callable[[S
     """Return what answers a portion; each line is what the query gives alone, byte for byte."""
     encoder, is_english = load_index_encoder(setup.index, for_query=True), is_english_only(setup.index.manifest)
     held = hold_for(snapshot, job.n_asked)
+    # Once, as it reads and matches every path of the index.
+    paths = setup.filters.choose_paths(held)
 
     def answer(asked: Sequence[Asked]) -> Portion:
         queries = _encode(asked, encoder, is_english, job.threads, setup)
@@ -163,7 +165,8 @@ def _bind_answer(job: Job, setup: Setup, snapshot: LanceSnapshot) -> Callable[[S
             shown = show_answer(asked[at], answer, job.flags, setup)
             return encode_answer(shown, line=True), bool(answer.segments), answer.trace.refined.fell_back
 
-        answers = answer_each(held, make_requests(queries, setup, held), write, job.threads)
+        requests = [make_request(one, setup, paths) for one in queries]
+        answers = answer_each(held, requests, write, job.threads)
         lines, found, fell_back = zip(*answers, strict=True)
         return Portion([*lines], any(found), any(fell_back), sum(query.truncated for one in queries for query in one))
 

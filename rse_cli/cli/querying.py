@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ def _answer_one(asked: Asked, flags: QueryFlags, setup: Setup) -> bool:
     queries, count_tokens = _encode(asked, index, keep=flags.answer or flags.output.format == "context")
     say_truncated(sum(query.truncated for query in queries), 1, index)
     snapshot = index.store.snapshot()
-    request = make_requests([queries], setup, snapshot)[0]
+    request = make_request(queries, setup, setup.filters.choose_paths(snapshot))
     shown = show_answer(asked, answer_request(snapshot, request), flags, setup)
     if not flags.refresh:
         from rse_cli.cli.sources import mention_changes
@@ -128,10 +128,9 @@ def _answer_one(asked: Asked, flags: QueryFlags, setup: Setup) -> bool:
     return bool(shown.answer.segments)
 
 
-def make_requests(queries: Sequence[tuple[Query, ...]], setup: Setup, snapshot: Snapshot) -> list[Request]:
-    """Return the request for each group of queries; where all are blank, there is nothing to choose from."""
-    paths = setup.filters.choose_paths(snapshot)
-    return [setup.plan.make_request(one, paths if any(query.text for query in one) else ()) for one in queries]
+def make_request(queries: tuple[Query, ...], setup: Setup, paths: tuple[str, ...] | None) -> Request:
+    """Return the request for queries that are answered together; where all are blank, nothing is chosen from."""
+    return setup.plan.make_request(queries, paths if any(query.text for query in queries) else ())
 
 
 def show_answer(asked: Asked, answer: Answer, flags: QueryFlags, setup: Setup) -> Shown:
