@@ -1,7 +1,7 @@
 """Bulk encoding beside sentence-transformers' default ``encode``, in one process, in turn, on the same chunks.
 
-``python -m benchmarks.speed_encoding FOLDER`` measures and prints JSON; the runner starts it as a process of its own,
-because it loads torch.
+``python -m benchmarks.speed_encoding FOLDER ROUNDS`` measures and prints JSON; the runner starts it as a process of its
+own, because it loads torch.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,7 @@ LEAST_RATIO, LEAST_COSINE = 2, 0.9999
 
 def measure(data: Path, work: Path) -> str:
     """Return the report."""
-    command = [sys.executable, "-m", "benchmarks.speed_encoding", str(data / "chunking-en" / "docs")]
-    found = json.loads(run_checked(command, Path(__file__).parent.parent, make_environ(work / "none")).stdout)
+    found = run_comparison(data / "chunking-en" / "docs", N_ROUNDS, make_environ(work / "none"))
     rows = [
         [name, *(describe_spread([N_CHUNKS / one for one in found[f"{name} {how}"]]) for how in ("cpu", "wall"))]
         for name in ("rse", "sentence-transformers")
@@ -61,6 +61,13 @@ def measure(data: Path, work: Path) -> str:
     )
 
 
+def run_comparison(docs: Path, n_rounds: int, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what `compare` finds, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.speed_encoding", str(docs), str(n_rounds)]
+    found: dict[str, Any] = json.loads(run_checked(command, Path(__file__).parent.parent, environ).stdout)
+    return found
+
+
 def read_chunks(docs: Path) -> list[str]:
     """Return the texts of all chunks of a folder of Markdown files, as an ingest would encode them."""
     from rse_cli.adapters.readers import read_document
@@ -73,7 +80,7 @@ def read_chunks(docs: Path) -> list[str]:
     return texts
 
 
-def compare(docs: Path) -> dict[str, Any]:
+def compare(docs: Path, n_rounds: int) -> dict[str, Any]:
     """Encode by both in turn and return the seconds, and how far the vectors are apart."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     import numpy as np
@@ -93,7 +100,7 @@ def compare(docs: Path) -> dict[str, Any]:
     names = ("rse", "sentence-transformers")
     found: dict[str, Any] = {f"{name} {how}": [] for name in names for how in ("cpu", "wall")}
     found |= {"products": [], "sentence-transformers cpu of all": []}
-    for _ in range(N_ROUNDS):
+    for _ in range(n_rounds):
         torch.set_num_threads(1)
         for name, encode in zip(names, (ours.encode_documents, theirs.encode), strict=True):
             started = time.process_time()
@@ -141,4 +148,4 @@ def time_products(encoder: NumpyBert, texts: list[str]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare(Path(sys.argv[1]))))
+    print(json.dumps(compare(Path(sys.argv[1]), int(sys.argv[2]))))

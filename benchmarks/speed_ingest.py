@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
-import sys
 from pathlib import Path
 
 from benchmarks import speed_encoding
 from benchmarks.memory import N_PARAGRAPHS, name_file, write_files
 from benchmarks.processes import find_rse, make_environ, run_checked
 from benchmarks.pseudo_text import read_sentences
-from benchmarks.rounds import describe_runs, median_cpu, median_wall, run_in_turn
+from benchmarks.rounds import describe_runs, describe_spread, median_cpu, median_wall, run_in_turn
 from benchmarks.tables import mark_most
 
 MOST_SHARE = 0.6
@@ -24,23 +23,30 @@ N_ROUNDS = 3
 def measure_whole(data: Path, work: Path) -> str:
     """Return the report on chunking-en; the store stays for other parts."""
     docs, store, environ = data / "chunking-en" / "docs", work / "en", make_environ(work / "none")
-    shutil.rmtree(store, ignore_errors=True)
-    run = run_checked([find_rse(), "ingest", ".", "--store", str(store), "--json"], docs, environ, watch=True)
-    n_chunks = json.loads(run.stdout)["stats"]["encoded"]
-    command = [sys.executable, "-m", "benchmarks.speed_encoding", str(docs)]
-    found = json.loads(run_checked(command, Path(__file__).parent.parent, environ).stdout)
-    per_chunk = statistics.median(found["sentence-transformers cpu of all"]) / speed_encoding.N_CHUNKS
-    products = statistics.median(found["products"]) / speed_encoding.N_CHUNKS
-    share = run.cpu / (per_chunk * n_chunks)
+    command = [find_rse(), "ingest", ".", "--store", str(store), "--json"]
+    runs, per_chunk, products = [], [], []
+    for _ in range(N_ROUNDS):
+        shutil.rmtree(store, ignore_errors=True)
+        runs.append(run_checked(command, docs, environ, watch=True))
+        # Right after it, as the machine may be another half an hour later.
+        found = speed_encoding.run_comparison(docs, 1, environ)
+        per_chunk += [seconds / speed_encoding.N_CHUNKS for seconds in found["sentence-transformers cpu of all"]]
+        products += [seconds / speed_encoding.N_CHUNKS for seconds in found["products"]]
+    n_chunks = json.loads(runs[0].stdout)["stats"]["encoded"]
+    shares = [run.cpu / (one * n_chunks) for run, one in zip(runs, per_chunk, strict=True)]
+    floor = statistics.median(product / one for product, one in zip(products, per_chunk, strict=True))
     return "\n".join(
         [
-            f"`rse ingest` of {n_chunks:,} chunks: {run.cpu:.1f} CPU s, {run.wall:.1f} s, peak "
-            f"{run.peak / 1e6:,.0f} MB (reading, encoding, writing and search indexes). sentence-transformers needs "
-            f"{per_chunk * 1000:.1f} CPU ms a chunk to encode, on all cores as by default (median of its rounds on "
-            f"every n-th chunk), so {per_chunk * n_chunks:.1f} s for all.",
+            f"`rse ingest` of {n_chunks:,} chunks (reading, encoding, writing and search indexes) and the encoding of "
+            f"every n-th of them by sentence-transformers, on all cores as by default, in turn, {N_ROUNDS} rounds.",
             "",
-            f"- whole ingest, share of those CPU seconds: {mark_most(share, MOST_SHARE, 2)}; products with the weights "
-            f"alone, which no encoder on numpy's BLAS can do without: {products / per_chunk:.2f}",
+            describe_runs({"rse ingest": runs}),
+            "",
+            f"- sentence-transformers: {describe_spread([one * 1000 for one in per_chunk])} CPU ms a chunk, so "
+            f"{statistics.median(per_chunk) * n_chunks:.1f} s for all",
+            f"- whole ingest, share of those CPU seconds: {mark_most(statistics.median(shares), MOST_SHARE, 2)}, of "
+            f"{describe_spread(shares)}; products with the weights alone, which no encoder on numpy's BLAS can do "
+            f"without: {floor:.2f}",
         ]
     )
 

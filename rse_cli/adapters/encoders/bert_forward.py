@@ -25,8 +25,9 @@ BATCH_TOKENS = 4096
 # rows at which queries begin.
 BLOCK_ROWS = 1008
 
-# Floats that an elementwise function goes over at a time, so that they and its scratch stay in the cache.
-BLOCK_FLOATS = 16384
+# Floats that an elementwise function goes over at a time, so that they and its scratch, twice as large, stay in a cache
+# of 1 MB: 32,768 measured 1.5 % faster in all than 16,384, and 1 % than 65,536.
+BLOCK_FLOATS = 32768
 
 # Scores of attention (floats) that are computed together: half of a cache of 1 MB.
 GROUP_SCORES = 131072
@@ -160,14 +161,17 @@ def _attend_group(query: Floats, key: Floats, value: Floats, out: Floats) -> Non
     # One maximum for a text is enough against overflow, and several times as fast as one a row.
     scores -= scores.max(axis=(1, 2, 3), keepdims=True)
     np.exp(scores, out=scores)
-    sums = scores.sum(axis=-1, keepdims=True)
+    # A product sums short rows five times as fast as `sum`.
+    ones = np.ones((scores.shape[-1], 1), dtype=np.float32)
+    sums = np.matmul(scores, ones)
     for text in np.flatnonzero(sums.min(axis=(1, 2, 3)) < LOW_SUM):
         np.matmul(query[text], key[text], out=scores[text])
         scores[text] -= scores[text].max(axis=-1, keepdims=True)
         np.exp(scores[text], out=scores[text])
-        sums[text] = scores[text].sum(axis=-1, keepdims=True)
+        np.matmul(scores[text], ones, out=sums[text])
+    # The scores lie in one piece of memory, unlike `out`.
+    scores *= np.reciprocal(sums, out=sums)
     np.matmul(scores, value, out=out)
-    out /= sums
 
 
 def _feed_forward(layer: Layer, states: Floats, context: Floats, inner: Floats, epsilon: float) -> None:
