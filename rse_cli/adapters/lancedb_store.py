@@ -65,7 +65,7 @@ class LanceStore:
         self._announce = announce
         self._held = False
         self._scatter: Scatter | None = None
-        self._summaries: dict[str, store_columns.FileSummary] = {}
+        self._summaries: dict[str, store_columns.FileSummary] | None = None
 
     def snapshot(self, version: int | None = None) -> LanceSnapshot:
         """Return a committed version, the newest where none is named; an index without a commit has no files."""
@@ -99,10 +99,18 @@ class LanceStore:
         with open_files(self._folder).lock(self._lock_seconds, self._announce):
             self._held = True
             try:
-                self._summaries = self.snapshot().summaries()
+                # Refuses an index that was rebuilt meanwhile.
+                self.snapshot()
+                self._summaries = None
                 yield
             finally:
                 self._held = False
+
+    def _list_summaries(self) -> dict[str, store_columns.FileSummary]:
+        """Return what the index holds of every file, by path; read once while the lock is held, if at all."""
+        if self._summaries is None:
+            self._summaries = self.snapshot().summaries()
+        return self._summaries
 
     def scatter_with(self, scatter: Scatter | None) -> None:
         """Let other processes write the rows of files from now on; None for this one alone."""
@@ -125,22 +133,21 @@ class LanceStore:
         if len(set(paths)) < len(paths):
             raise ValueError("a file is given twice")
         with self.lock():
-            outdated = sorted({*paths, *removed} & self._summaries.keys())
+            summaries = self._list_summaries()
+            outdated = sorted({*paths, *removed} & summaries.keys())
             if not files and not outdated:
                 return
-            first = 1 + max((summary.number for summary in self._summaries.values()), default=-1)
-            fresh = (path for path in paths if path not in self._summaries)
+            first = 1 + max((summary.number for summary in summaries.values()), default=-1)
+            fresh = (path for path in paths if path not in summaries)
             numbers = {path: number for number, path in enumerate(fresh, first)}
-            numbers |= {path: self._summaries[path].number for path in paths if path in self._summaries}
+            numbers |= {path: summaries[path].number for path in paths if path in summaries}
             rows = store_rows.build_rows(files, [numbers[path] for path in paths], self._manifest.model.dimension)
             with explain_failure(self._folder):
                 self._commit(rows, filter_paths(outdated) if outdated else None)
             for path in outdated:
-                del self._summaries[path]
+                del summaries[path]
             for file in files:
-                self._summaries[file.record.path] = store_columns.summarise_record(
-                    file.record, numbers[file.record.path]
-                )
+                summaries[file.record.path] = store_columns.summarise_record(file.record, numbers[file.record.path])
             self._store_statistics()
 
     @stage("write")
@@ -157,18 +164,19 @@ class LanceStore:
         if not records:
             return
         with self.lock():
+            summaries = self._list_summaries()
             for record in records:
-                known = self._summaries.get(record.path)
+                known = summaries.get(record.path)
                 if known is None or known.n_chunks != record.n_chunks:
                     raise ValueError(f"{record.path}: no such file with {record.n_chunks} chunks in the index")
-            numbers = [self._summaries[record.path].number for record in records]
+            numbers = [summaries[record.path].number for record in records]
             rows = store_rows.build_head_rows(
                 records, numbers, self._find_document_vectors(numbers), self._manifest.model.dimension
             )
             with explain_failure(self._folder):
                 self._commit(rows, filter_keys([number << KEY_BITS for number in numbers]))
             for record, number in zip(records, numbers, strict=True):
-                self._summaries[record.path] = store_columns.summarise_record(record, number)
+                summaries[record.path] = store_columns.summarise_record(record, number)
             self._store_statistics()
 
     def _find_document_vectors(self, numbers: Sequence[int]) -> list[Vectors | None]:
@@ -227,7 +235,7 @@ class LanceStore:
     def _store_statistics(self, *, settled: bool = False) -> None:
         dataset = open_dataset(self._folder)
         if dataset is not None:
-            totals = store_columns.add_up(self._summaries.values())
+            totals = store_columns.add_up(self._list_summaries().values())
             stored = StoredStatistics(dataset.version, totals.n_chunks, totals.mean_lengths, settled)
             write_manifest(self._folder, dataclasses.replace(read_manifest(self._folder), statistics=stored))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from sys import intern
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,12 +86,13 @@ def read_records(table: pa.Table) -> list[tuple[int, FileRecord]]:
                 content_hash=row["content_hash"],
                 status=row["status"],
                 reason=row["reason"],
-                reader=row["reader"],
+                reader=intern(row["reader"]),
                 title=row["title"],
                 summary=row["summary"],
                 n_chunks=row["n_chunks"],
                 n_chars=row["n_chars"],
-                field_terms=tuple(row["field_terms"].split()),
+                # Files share most of their terms, 3 kB of each.
+                field_terms=tuple(map(intern, row["field_terms"].split())),
                 window_lengths=tuple(row["window_lengths"]),
             ),
         )
@@ -98,12 +100,12 @@ def read_records(table: pa.Table) -> list[tuple[int, FileRecord]]:
     ]
 
 
-def read_summaries(table: pa.Table) -> dict[str, FileSummary]:
-    """Return what `table`, which has `SUMMARY_COLUMNS`, says of every file, by path."""
-    return {
-        row["path"]: FileSummary(row["gid"] >> KEY_BITS, row["n_chunks"], tuple(row["window_lengths"]))
+def read_summaries(table: pa.Table) -> list[tuple[str, FileSummary]]:
+    """Return path and summary of every row of `table`, which has `SUMMARY_COLUMNS`, in the table's order."""
+    return [
+        (row["path"], FileSummary(row["gid"] >> KEY_BITS, row["n_chunks"], tuple(row["window_lengths"])))
         for row in table.to_pylist()
-    }
+    ]
 
 
 def summarise_record(record: FileRecord, number: int) -> FileSummary:

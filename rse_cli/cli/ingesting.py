@@ -144,6 +144,8 @@ def run_ingest(paths: Sequence[Path], flags: IngestFlags) -> IngestResult:
     with index.store.lock():
         # First, so that an index whose making was interrupted knows what it lacks.
         add_sources(place.folder, survey.sources)
+        # Before it is read anew, which may be much.
+        known.clear()
         known = _list_known(index, limits)
         summary = carry_out(index, plan_survey(survey, known), flags, limits)
     return _conclude(place, settle_summary(summary, survey, known), survey, dry_run=False)
