@@ -33,6 +33,7 @@ from benchmarks.processes import (
     run_measured,
 )
 from benchmarks.pseudo_text import make_question, read_sentences, write_document
+from benchmarks.rounds import compare_pairs
 from benchmarks.tables import format_table, mark_least, mark_most
 
 HERE = Path(__file__).parent
@@ -170,8 +171,7 @@ def describe_targets(runs: Mapping[str, Sequence[Run]]) -> str:
         raise BenchmarkError("this process is larger than what it measures, so peaks mean nothing")
     seconds, help_seconds = (statistics.median(run.wall for run in found) for found in (rse, usage))
     ratios = [other.wall / one.wall for one, other in zip(rse, script, strict=True)]
-    ratio = statistics.median(ratios)
-    cpu_ratio = statistics.median(other.cpu / one.cpu for one, other in zip(rse, script, strict=True))
+    ratio, cpu_ratio = (compare_pairs(script, rse, how) for how in ("wall", "cpu"))
     peak = max(run.peak for run in rse)
     return "\n".join(
         [

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.rounds import median_ratio
 from benchmarks.tables import format_table, mark_most
 from rse_cli.core.dsrag import RankedHit, relevant_segments
 from rse_cli.core.dsrag_params import DSRAG_PRESETS
@@ -138,7 +139,7 @@ def compare_published(path: Path, n_chunks: int = LIMIT_SIZE) -> str:
             ours.append(time_once(lambda params=params: relevant_segments(ranked, params)))
             theirs.append(time_once(lambda params=params: published(ranked, params)))
         times = [statistics.median(took for took, _ in runs) for runs in (ours, theirs)]
-        ratio = statistics.median(other / one for (one, _), (other, _) in zip(ours, theirs, strict=True))
+        ratio = median_ratio([took for took, _ in theirs], [took for took, _ in ours])
         counts = [f"{len(runs[0][1])}" for runs in (ours, theirs)]
         rows.append([preset, *(f"{took:,.1f}" for took in times), f"{ratio:,.0f}", *counts])
     header = [f"{n_chunks:,} chunks", "ms", "published: ms", "times", "segments", "published: segments"]

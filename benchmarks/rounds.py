@@ -60,6 +60,22 @@ def describe_spread(values: Sequence[float]) -> str:
     return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
 
 
+def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
+    """Return how many times as large the first are, the median of pairs of one round each.
+
+    Examples
+    --------
+    >>> median_ratio([2.0, 3.0, 8.0], [1.0, 2.0, 2.0])
+    2.0
+    """
+    return statistics.median(one / other for one, other in zip(values, others, strict=True))
+
+
+def compare_pairs(runs: Sequence[Run], others: Sequence[Run], how: str) -> float:
+    """Return the same of the ``wall`` or ``cpu`` seconds of runs."""
+    return median_ratio([getattr(run, how) for run in runs], [getattr(run, how) for run in others])
+
+
 def median_cpu(runs: Sequence[Run]) -> float:
     """Return the median of the CPU seconds."""
     return statistics.median(run.cpu for run in runs)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.processes import make_environ, run_checked
-from benchmarks.rounds import describe_spread
+from benchmarks.rounds import describe_spread, median_ratio
 from benchmarks.tables import format_table, mark_least
 
 if TYPE_CHECKING:
@@ -33,15 +32,8 @@ def measure(data: Path, work: Path) -> str:
         [name, *(describe_spread([N_CHUNKS / one for one in found[f"{name} {how}"]]) for how in ("cpu", "wall"))]
         for name in ("rse", "sentence-transformers")
     ]
-    ratios = {
-        how: statistics.median(
-            other / one for one, other in zip(found[f"rse {how}"], found[f"sentence-transformers {how}"], strict=True)
-        )
-        for how in ("cpu", "wall")
-    }
-    products = statistics.median(
-        other / one for one, other in zip(found["products"], found["sentence-transformers cpu"], strict=True)
-    )
+    ratios = {how: median_ratio(found[f"sentence-transformers {how}"], found[f"rse {how}"]) for how in ("cpu", "wall")}
+    products = median_ratio(found["sentence-transformers cpu"], found["products"])
     alone = describe_spread([N_CHUNKS / one for one in found["products"]])
     header = ["encoder", "chunks a CPU second, 1 thread", f"chunks a second, {N_JOBS} threads"]
     return "\n".join(

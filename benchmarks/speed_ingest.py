@@ -11,7 +11,7 @@ from benchmarks import speed_encoding
 from benchmarks.memory import N_PARAGRAPHS, name_file, write_files
 from benchmarks.processes import find_rse, make_environ, run_checked
 from benchmarks.pseudo_text import read_sentences
-from benchmarks.rounds import describe_runs, describe_spread, median_cpu, median_wall, run_in_turn
+from benchmarks.rounds import describe_runs, describe_spread, median_cpu, median_ratio, median_wall, run_in_turn
 from benchmarks.tables import mark_most
 
 MOST_SHARE = 0.6
@@ -34,7 +34,7 @@ def measure_whole(data: Path, work: Path) -> str:
         products += [seconds / speed_encoding.N_CHUNKS for seconds in found["products"]]
     n_chunks = json.loads(runs[0].stdout)["stats"]["encoded"]
     shares = [run.cpu / (one * n_chunks) for run, one in zip(runs, per_chunk, strict=True)]
-    floor = statistics.median(product / one for product, one in zip(products, per_chunk, strict=True))
+    floor = median_ratio(products, per_chunk)
     return "\n".join(
         [
             f"`rse ingest` of {n_chunks:,} chunks (reading, encoding, writing and search indexes) and the encoding of "

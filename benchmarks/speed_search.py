@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-import statistics
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.processes import BenchmarkError, Run, find_model_folder, find_rse, make_environ, run_checked
+from benchmarks.processes import BenchmarkError, find_model_folder, find_rse, make_environ, run_checked
 from benchmarks.pseudo_text import make_question, read_sentences
-from benchmarks.rounds import describe_runs, median_cpu, median_wall, run_in_turn
+from benchmarks.rounds import compare_pairs, describe_runs, median_cpu, median_wall, run_in_turn
 from benchmarks.tables import mark_most
 
 HERE = Path(__file__).parent
@@ -79,11 +77,6 @@ def measure_store(work: Path, n_chunks: int, most_seconds: float, *, inspect: bo
             f"{compare_pairs(told, runs['import typer'], 'wall'):.2f}",
         ]
     return "\n".join(lines)
-
-
-def compare_pairs(runs: Sequence[Run], others: Sequence[Run], how: str) -> float:
-    """Return how many times as long the first take, the median of pairs of one round each."""
-    return statistics.median(getattr(one, how) / getattr(other, how) for one, other in zip(runs, others, strict=True))
 
 
 def measure_engine(_: Path, work: Path) -> str:
