@@ -31,7 +31,7 @@ def measure_whole(data: Path, work: Path) -> str:
         # Right after it, as the machine may be another half an hour later.
         found = speed_encoding.run_comparison(docs, 1, environ)
         per_chunk += [seconds / speed_encoding.N_CHUNKS for seconds in found["sentence-transformers cpu of all"]]
-        products += [seconds / speed_encoding.N_CHUNKS for seconds in found["products"]]
+        products += [seconds / speed_encoding.N_CHUNKS for seconds in found["products cpu"]]
     n_chunks = json.loads(runs[0].stdout)["stats"]["encoded"]
     shares = [run.cpu / (one * n_chunks) for run, one in zip(runs, per_chunk, strict=True)]
     floor = median_ratio(products, per_chunk)

@@ -278,6 +278,23 @@ class TestMatching:
         put(store, indexed("a", "cat x x", "cat dog x", "dog x x", "x x x"))
         assert store.snapshot().matching(["cat", "dog"], 1, None).tolist()[0] & 7 == 2
 
+    @pytest.mark.parametrize("n_files", [4, 40])
+    def test_of_chunks_that_score_alike_those_with_the_lowest_keys_are_taken(self, store: Store, n_files: int) -> None:
+        for number in range(n_files):
+            put(store, indexed(f"{number:02}", "cat", "dog", "cat"))
+            if number == n_files // 2:
+                store.maintain()
+        # With the lowest keys in the last rows.
+        put(store, indexed("00", "cat", "dog", "cat"))
+        # Until then rows beside the index have statistics of their own.
+        store.maintain()
+        snapshot = store.snapshot()
+        keys = sorted(find_number(store, f"{n:02}") << KEY_BITS | slot for n in range(n_files) for slot in (1, 3))
+        for k in (1, 2, 5, 30):
+            assert snapshot.matching(["cat"], k, None).tolist() == keys[:k]
+            assert snapshot.hold().matching(["cat"], k, None).tolist() == keys[:k]
+        assert snapshot.matching(["cat"], 2, ["02", "03"]).tolist() == [key for key in keys if key >> KEY_BITS == 2]
+
     @pytest.mark.parametrize("maintained", [False, True])
     @pytest.mark.parametrize("term", ["10k", "1.5", "日", "日本", "r" * 100, "the", "running", "or", "x:y", "(", '"a"'])
     def test_terms_are_matched_whole_and_literally(self, store: Store, term: str, maintained: bool) -> None:

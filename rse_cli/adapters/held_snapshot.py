@@ -150,7 +150,7 @@ class HeldSnapshot:
 
     def _match(self, terms: Sequence[str], k: int, paths: Sequence[str] | None) -> Keys:
         found = self._searched.search_terms(terms, k, paths, ("_rowid",))
-        return rank_matching(self._rows.keys[self._find_rows(found)], found["_score"].to_numpy())
+        return rank_matching(self._rows.keys[self._find_rows(found)], found["_score"].to_numpy(), k)
 
     def _rank(self, vector: Vectors, at: NDArray[np.int64]) -> tuple[Keys, NDArray[np.float64]]:
         return rank_nearest(vector, self._rows.keys[at], self._rows.vectors[at])

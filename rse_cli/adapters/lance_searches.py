@@ -82,16 +82,29 @@ def is_undecided(cosines: NDArray[np.float64], k: int) -> bool:
     return 0 < k * REFINE_FACTOR <= len(cosines) and bool(cosines[k - 1] - cosines[-1] < DISORDER)
 
 
-def search_terms(terms: Sequence[str], k: int, paths: Sequence[str] | None) -> Search:
-    """Return the search for the `k` chunks that BM25 ranks highest for any of `terms`, see `rank_matching`."""
+def search_terms(terms: Sequence[str], limit: int, paths: Sequence[str] | None) -> Search:
+    """Return the search for the `limit` chunks that BM25 ranks highest for any of `terms`, see `rank_matching`."""
     if not terms:
         return _choose_rows(paths, True)
-    return {"full_text_query": match_terms(terms), "limit": k, **_choose_rows(paths, k < 1)}
+    return {"full_text_query": match_terms(terms), "limit": limit, **_choose_rows(paths, limit < 1)}
 
 
-def rank_matching(keys: Keys, scores: NDArray[np.float32]) -> Keys:
-    """Return keys by score, best first, ties by key."""
-    return keys[np.lexsort((keys, -scores))]
+def is_tied(scores: NDArray[np.float32], k: int, limit: int) -> bool:
+    """Tell whether a search for `limit` chunks may have left one out that scores as high as the `k`-th.
+
+    Lance takes of equal scores what its threads come to first, another choice each time.
+
+    Examples
+    --------
+    >>> is_tied(np.float32([3, 2, 2]), 2, 3), is_tied(np.float32([3, 2, 1]), 2, 3), is_tied(np.float32([2, 2]), 2, 3)
+    (True, False, False)
+    """
+    return 0 < k < limit <= len(scores) and bool(np.partition(-scores, k - 1)[k - 1] == -scores.min())
+
+
+def rank_matching(keys: Keys, scores: NDArray[np.float32], k: int) -> Keys:
+    """Return the `k` keys of the highest scores, best first, ties by key."""
+    return keys[np.lexsort((keys, -scores))][:k]
 
 
 def match_terms(terms: Sequence[str]) -> Any:

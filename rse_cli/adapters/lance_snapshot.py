@@ -19,6 +19,7 @@ from rse_cli.adapters.lance_searches import (
     EXACT_CHUNKS,
     filter_keys,
     filter_paths,
+    is_tied,
     is_undecided,
     match_terms,
     quote_texts,
@@ -48,6 +49,9 @@ UNUSED_PARTS = tuple(
 ROWS_AT_A_TIME = 1_024
 """Lance keeps what it read rows with: 18 MB for 5,000 head rows among 15,000 rows that are read at once, 3 in parts.
 Parts of 256 would take twice the CPU time."""
+
+MORE_TIED = 8
+"""Times as many chunks are asked for where equal scores leave open which are the best."""
 
 Row = TypeVar("Row")
 
@@ -160,13 +164,18 @@ class LanceSnapshot:
     def matching(self, terms: Sequence[str], k: int, paths: Sequence[str] | None) -> Keys:
         """Return keys of the `k` chunks among `paths` that BM25 ranks highest for any of `terms`, ties by key."""
         table = self.search_terms(terms, k, paths, ("gid",))
-        return rank_matching(table["gid"].to_numpy(), table["_score"].to_numpy())
+        return rank_matching(table["gid"].to_numpy(), table["_score"].to_numpy(), k)
 
     def search_terms(
         self, terms: Sequence[str], k: int, paths: Sequence[str] | None, columns: Sequence[str]
     ) -> pa.Table:
-        """Return `columns` and ``_score`` of the `k` chunks that BM25 ranks highest for any of `terms`."""
-        return self._scan((*columns, "_score"), **search_terms(terms, k, paths))
+        """Return `columns` and ``_score`` of the chunks that BM25 ranks as high for any of `terms` as the `k`-th."""
+        limit = k and k + 1
+        while True:
+            table = self._scan((*columns, "_score"), **search_terms(terms, limit, paths))
+            if not is_tied(table["_score"].to_numpy(), k, limit):
+                return table
+            limit *= MORE_TIED
 
     @stage("search")
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
