@@ -383,5 +383,19 @@ def test_timings_say_on_stderr_where_the_time_went_and_change_nothing_else(
         assert sum(seconds.values()) == pytest.approx(float(total), abs=0.02)
 
 
+def test_timings_of_an_interrupted_command_say_how_far_it_came(
+    indexed: Path, rse: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rse_cli.cli.querying.show_answer", interrupt)
+    interrupted = rse("query", "frost", "--timings", cwd=indexed)
+
+    told, timings = interrupted.stderr.splitlines()
+    assert (interrupted.code, interrupted.stdout, told) == (130, b"", "rse: interrupted")
+    assert {"encode", "search", "score"} <= set(timings.split())
+
+
 def test_timings_of_an_error_are_not_told(tmp_path: Path, rse: Run) -> None:
     assert len(rse("status", "--timings", cwd=tmp_path).stderr.splitlines()) == 1

@@ -716,7 +716,9 @@ def test_an_ingest_waits_for_another_one_and_goes_on(
         assert process.poll() is None
     out, err = process.communicate(timeout=300)
 
-    assert (process.returncode, err) == (0, b"")
+    # On a slow machine it says after a second what it waits for.
+    assert process.returncode == 0
+    assert all(line.startswith(b"rse: waiting for ") for line in err.splitlines())
     assert out.decode() == "new 1 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
 
 

@@ -62,13 +62,20 @@ def _on_terminate(_number: int, _frame: object) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; one line on stderr says what went wrong."""
-    import click
-
     signal.signal(signal.SIGTERM, _on_terminate)
     stop_timings()  # of a command before in this process, which may have failed
+    code = _run_and_explain(arguments)
+    if code != EXIT_ERROR:
+        # Also where it was interrupted, perhaps because it took so long.
+        report_timings()
+    return code
+
+
+def _run_and_explain(arguments: Sequence[str]) -> int:
+    import click
+
     try:
         code = _run_command(arguments)
-        report_timings()
         flush_streams()
     except click.exceptions.NoArgsIsHelpError as fault:
         say(fault.format_message())
