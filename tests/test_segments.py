@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rse_cli.core.params import RseParams
-from rse_cli.core.segments import choose_runs, count_chars, fit_runs, price_chunks
+from rse_cli.core.segments import (
+    choose_runs,
+    choose_runs_on,
+    count_chars,
+    find_ground,
+    fit_runs,
+    narrow_ground,
+    price_chunks,
+)
 from rse_cli.core.selection import Selection, select_segments
 from tests import naive
 
@@ -54,6 +62,27 @@ def test_on_a_tie_one_longer_segment_is_preferred_to_two() -> None:
 def test_a_run_never_crosses_into_another_document() -> None:
     runs = choose_runs(np.array([1.0, 1.0]), np.array([0, 1]), 0.0)
     assert [(run.start, run.end) for run in runs] == [(0, 1), (1, 2)]
+
+
+EIGHTHS = st.sampled_from([0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0])
+
+
+@given(
+    st.lists(st.tuples(EIGHTHS, st.sampled_from([100, 200, 300]), st.booleans()), max_size=14),
+    EIGHTHS,
+    EIGHTHS,
+    EIGHTHS,
+)
+@settings(max_examples=500)
+def test_rows_that_no_run_holds_at_a_penalty_are_not_missed_at_a_greater_one(
+    rows: list[tuple[float, int, bool]], one: float, other: float, cost: float
+) -> None:
+    relevance, chars = np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=np.int64)
+    starts = make_starts([row[2] for row in rows])
+    low, high = sorted((one, other))
+    ground = find_ground(relevance, chars, starts, low, cost)
+    for penalty, narrowed in ((low, ground), (high, ground), (high, narrow_ground(ground, high))):
+        assert choose_runs_on(narrowed, penalty) == choose_runs(price_chunks(relevance, chars, penalty), starts, cost)
 
 
 RELEVANCE = st.lists(st.sampled_from([0.0, 0.05, 0.1, 0.5, 0.5, 1.0, 1.2]), min_size=1, max_size=12)
@@ -153,6 +182,7 @@ def test_fill_adds_the_most_relevant_chunks_that_are_left_and_cuts_the_last() ->
 
 def test_the_largest_answer_that_fits_is_kept() -> None:
     relevance, chars = np.array([1.0, 0.9, 0.8]), np.array([100, 100, 100])
-    runs, _ = fit_runs(relevance, chars, np.zeros(3, int), 0.0, 0.0, 250)
-    assert count_chars(runs, np.array([0, 100, 200, 300])) == 200
+    ground, sums = find_ground(relevance, chars, np.zeros(3, int), 0.0, 0.0), np.array([0, 100, 200, 300])
+    runs, _ = fit_runs(ground, choose_runs_on(ground, 0.0), sums, 0.0, 250)
+    assert count_chars(runs, sums) == 200
     assert price_chunks(relevance, chars, 0.5).tolist() == pytest.approx([0.5, 0.4, 0.3])

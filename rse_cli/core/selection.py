@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rse_cli.core.lexical import Floats
 from rse_cli.core.models import Run
 from rse_cli.core.params import FILL_SEGMENT_COST, RseParams
-from rse_cli.core.segments import UNIT_CHARS, choose_runs, count_chars, fit_runs, price_chunks
+from rse_cli.core.segments import UNIT_CHARS, choose_runs_on, count_chars, find_ground, fit_runs, price_chunks
 from rse_cli.dataclass import dataclass
 
 
@@ -137,15 +137,14 @@ def _share_ceiling(
 ) -> list[_Share]:
     """Give every query an equal share of the ceiling; what the modest ones leave goes to the others."""
     sums = np.concatenate(([0], np.cumsum(chars)))
-    wishes = [
-        count_chars(choose_runs(price_chunks(relevance, chars, penalty), starts, cost), sums)
-        for relevance in (relevances if len(relevances) > 1 else [])
-    ] or [0]
+    grounds = [find_ground(relevance, chars, starts, penalty, cost) for relevance in relevances]
+    wishes = [choose_runs_on(ground, penalty) for ground in grounds]
+    wished = [count_chars(runs, sums) for runs in wishes]
     found: dict[int, _Share] = {}
     left = max_chars
-    for done, query in enumerate(sorted(range(len(relevances)), key=wishes.__getitem__)):
+    for done, query in enumerate(sorted(range(len(relevances)), key=wished.__getitem__)):
         most = left // (len(relevances) - done)
-        runs, used_penalty = fit_runs(relevances[query], chars, starts, penalty, cost, most)
+        runs, used_penalty = fit_runs(grounds[query], wishes[query], sums, penalty, most)
         row = int(np.argmax(relevances[query])) if len(chars) and not runs and most else None
         row_chars = 0 if row is None else min(int(chars[row]), most)
         left -= count_chars(runs, sums) + row_chars
