@@ -85,7 +85,7 @@ bench-cold: install  ## Time of one query as a whole process, on 10,000 chunks
 bench-memory: install  ## Memory of ingest on 5,000 files, and of a query
 	$(BIN)/python -m benchmarks.memory
 
-bench-engine: install  ## Time of the method dsrag on up to 200,000 chunks (PUBLISHED=dsrag/rse.py: beside that)
+bench-engine: install  ## Time of choosing segments from up to 200,000 chunks (PUBLISHED=dsrag/rse.py: beside that)
 	$(BIN)/python -m benchmarks.engine $(if $(PUBLISHED),--published $(PUBLISHED))
 
 bench-tune: install  ## What a search from bad parameters finds, and how long it takes (DATA=folder of questions)

@@ -80,7 +80,7 @@ def measure_store(work: Path, n_chunks: int, most_seconds: float, *, inspect: bo
 
 
 def measure_engine(_: Path, work: Path) -> str:
-    """Return the table of the method `dsrag`; it is measured inside one process."""
+    """Return the table of how long choosing segments takes; it is measured inside one process."""
     command = [sys.executable, "-m", "benchmarks.engine"]
     run = run_checked(command, HERE.parent, make_environ(work / "none"), codes=(0, 1))
     if not run.stdout:
