@@ -60,6 +60,11 @@ def choose_runs(values: Floats, starts: NDArray[np.int64], cost: float) -> list[
     >>> choose_runs(np.array([2.0, -0.25, 1.0, -3.0, 1.0]), np.zeros(5, int), 0.5)
     [Run(start=0, end=3, score=2.25), Run(start=4, end=5, score=0.5)]
     """
+    spans = _choose_spans(values, starts, cost)
+    return [Run(start, end, float(values[start:end].sum() - cost)) for start, end in spans]
+
+
+def _choose_spans(values: Floats, starts: NDArray[np.int64], cost: float) -> list[tuple[int, int]]:
     if not len(values):
         return []
     bounds = _group_signs(values, starts)
@@ -80,12 +85,11 @@ def choose_runs(values: Floats, starts: NDArray[np.int64], cost: float) -> list[
             links.append((opened, group, in_link))
             out_link = len(links) - 1
     edges = [*bounds.tolist(), len(values)]
-    runs: list[Run] = []
+    spans: list[tuple[int, int]] = []
     while out_link >= 0:
         first, last, out_link = links[out_link]
-        start, end = edges[first], edges[last + 1]
-        runs.append(Run(start, end, float(values[start:end].sum() - cost)))
-    return runs[::-1]
+        spans.append((edges[first], edges[last + 1]))
+    return spans[::-1]
 
 
 def _group_signs(values: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -202,18 +206,18 @@ def fit_runs(
     """
     if count_chars(runs, sums) <= max_chars:
         return runs, penalty
-    best: list[Run] = []
     low, high = penalty, float(ground.relevance.max())
     best_chars, best_penalty = 0, high
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         narrower = narrow_ground(ground, middle) if len(ground.rows) > MANY_ROWS else ground
-        found = choose_runs_on(narrower, middle)
-        chars = count_chars(found, sums)
+        spans = _choose_spans(price_chunks(narrower.relevance, narrower.chars, middle), narrower.parts, narrower.cost)
+        rows = narrower.rows
+        chars = sum(int(sums[rows[end - 1] + 1] - sums[rows[start]]) for start, end in spans)
         if chars > max_chars:
             low, ground = middle, narrower
             continue
         high = middle
         if chars >= best_chars:
-            best, best_chars, best_penalty = found, chars, middle
-    return best, best_penalty
+            best_chars, best_penalty = chars, middle
+    return choose_runs_on(ground, best_penalty), best_penalty

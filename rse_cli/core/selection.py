@@ -95,12 +95,11 @@ def select_segments(
     penalty = 0.0 if fill else params.irrelevant_chunk_penalty
     cost = cost_chars / UNIT_CHARS
     found = _share_ceiling(relevances, chars, starts, penalty, cost, params.max_chars)
-    owners = np.full((len(relevances), len(chars)), -np.inf)
+    owners = np.zeros((len(relevances), len(chars)), np.bool_)
     kept = np.zeros(len(chars), np.int64)
     for query, share in enumerate(found):
-        values = price_chunks(relevances[query], chars, share.penalty)
         for run in share.runs:
-            owners[query, run.start : run.end] = values[run.start : run.end]
+            owners[query, run.start : run.end] = True
             kept[run.start : run.end] = chars[run.start : run.end]
     for share in found:
         if not share.runs and share.row is not None:
@@ -168,18 +167,18 @@ def _value_rows(
     chars: NDArray[np.int64],
     kept: NDArray[np.int64],
     penalties: Sequence[float],
-    owners: Floats,
+    owners: NDArray[np.bool_],
 ) -> Floats:
     """Value of each row: the greatest over the queries that chose it, else over all; a cut row counts what is kept."""
     if not relevances:
         return np.zeros(len(chars))
     shown = np.where(kept > 0, kept, chars)
-    priced = np.array(
-        [price_chunks(relevance, shown, penalty) for relevance, penalty in zip(relevances, penalties, strict=True)]
-    )
-    chosen = owners > -np.inf
-    values: Floats = np.where(chosen.any(axis=0), np.where(chosen, priced, -np.inf).max(axis=0), priced.max(axis=0))
-    return values
+    values, of_owners = np.full(len(chars), -np.inf), np.full(len(chars), -np.inf)
+    for relevance, penalty, chosen in zip(relevances, penalties, owners, strict=True):
+        priced = price_chunks(relevance, shown, penalty)
+        np.maximum(values, priced, out=values)
+        np.maximum(of_owners, priced, out=of_owners, where=chosen)
+    return np.where(of_owners > -np.inf, of_owners, values)
 
 
 def _find_kept(kept: NDArray[np.int64], chars: NDArray[np.int64], starts: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -199,11 +198,11 @@ def _make_choice(
     end: int,
     values: Floats,
     kept: NDArray[np.int64],
-    owners: Floats,
+    owners: NDArray[np.bool_],
     relevances: Sequence[Floats],
     cost: float,
 ) -> Choice:
-    queries = np.flatnonzero((owners[:, start:end] > -np.inf).any(axis=1)).tolist()
+    queries = np.flatnonzero(owners[:, start:end].any(axis=1)).tolist()
     # A row that no query's runs hold was a best row alone, or filled the answer up: it goes to whom it fits best.
     queries = queries or [int(np.argmax([relevance[start:end].max() for relevance in relevances]))]
     score = float(values[start:end].sum() - cost)
