@@ -76,6 +76,11 @@ def compare_pairs(runs: Sequence[Run], others: Sequence[Run], how: str) -> float
     return median_ratio([getattr(run, how) for run in runs], [getattr(run, how) for run in others])
 
 
+def describe_ratio(runs: Sequence[Run], others: Sequence[Run]) -> str:
+    """Return the median of the ratios of wall seconds with the least and greatest."""
+    return describe_spread([one.wall / other.wall for one, other in zip(runs, others, strict=True)])
+
+
 def median_cpu(runs: Sequence[Run]) -> float:
     """Return the median of the CPU seconds."""
     return statistics.median(run.cpu for run in runs)

@@ -11,7 +11,7 @@ from benchmarks.rounds import describe_runs, median_cpu, median_wall, run_in_tur
 from benchmarks.speed_batch import find_store, read_cases
 from benchmarks.tables import mark_most
 
-N_CASES, N_ROUNDS = 1_000, 2
+N_CASES, N_ROUNDS = 1_000, 3
 MOST_SECONDS = 30
 
 

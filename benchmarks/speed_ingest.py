@@ -37,8 +37,9 @@ def measure_whole(data: Path, work: Path) -> str:
     floor = median_ratio(products, per_chunk)
     return "\n".join(
         [
-            f"`rse ingest` of {n_chunks:,} chunks (reading, encoding, writing and search indexes) and the encoding of "
-            f"every n-th of them by sentence-transformers, on all cores as by default, in turn, {N_ROUNDS} rounds.",
+            f"`rse ingest` of {n_chunks:,} distinct chunks (reading, encoding, writing and search indexes) and the "
+            "encoding of every n-th of them by sentence-transformers, on all cores as by default, in turn, "
+            f"{N_ROUNDS} rounds. What is repeated is encoded once, and counts once on both sides.",
             "",
             describe_runs({"rse ingest": runs}),
             "",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.processes import BenchmarkError, find_model_folder, find_rse, make_environ, run_checked
 from benchmarks.pseudo_text import make_question, read_sentences
-from benchmarks.rounds import compare_pairs, describe_runs, median_cpu, median_wall, run_in_turn
+from benchmarks.rounds import compare_pairs, describe_ratio, describe_runs, median_cpu, median_wall, run_in_turn
 from benchmarks.tables import mark_most
 
 HERE = Path(__file__).parent
@@ -62,10 +62,10 @@ def measure_store(work: Path, n_chunks: int, most_seconds: float, *, inspect: bo
         "",
         f"- query, wall s: {mark_most(median_wall(query), most_seconds, 2)}; CPU s {median_cpu(query):.2f}",
         f"- times the floor, pair by pair: {mark_most(compare_pairs(query, runs['floor'], 'wall'), MOST_OF_FLOOR, 2)}; "
-        f"in CPU time {compare_pairs(query, runs['floor'], 'cpu'):.2f}",
+        f"of {describe_ratio(query, runs['floor'])}; in CPU time {compare_pairs(query, runs['floor'], 'cpu'):.2f}",
     ]
     if n_chunks >= INDEX_CHUNKS:
-        lines.append(f"- times the {WITH_INDEX}, pair by pair: {compare_pairs(query, runs[WITH_INDEX], 'wall'):.2f}")
+        lines.append(f"- times the {WITH_INDEX}, pair by pair: {describe_ratio(query, runs[WITH_INDEX])}")
     if inspect:
         script = runs["sentence-transformers and lancedb"]
         shown, told = runs["rse inspect"], runs["rse --help"]
