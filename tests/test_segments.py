@@ -186,3 +186,11 @@ def test_the_largest_answer_that_fits_is_kept() -> None:
     runs, _ = fit_runs(ground, choose_runs_on(ground, 0.0), sums, 0.0, 250)
     assert count_chars(runs, sums) == 200
     assert price_chunks(relevance, chars, 0.5).tolist() == pytest.approx([0.5, 0.4, 0.3])
+
+
+def test_the_penalty_is_sought_up_to_the_greatest_relevance_though_no_run_holds_it() -> None:
+    relevance, chars, starts = np.array([1.0, 0.7, 0.6]), np.array([10, 100, 100]), np.arange(3)
+    ground, sums = find_ground(relevance, chars, starts, 0.0, 0.3), np.array([0, 10, 110, 210])
+    runs, penalty = fit_runs(ground, choose_runs_on(ground, 0.0), sums, 0.0, 100)
+    assert ground.rows.tolist() == [1, 2]
+    assert ([(run.start, run.end) for run in runs], penalty) == ([(1, 2)], 1229 / 4096)

@@ -118,6 +118,8 @@ class Ground:
         Equal for rows that one run may hold together.
     cost : float
         Of one run.
+    highest : float
+        The greatest relevance of all rows, those left out too.
     """
 
     rows: NDArray[np.int64]
@@ -125,6 +127,7 @@ class Ground:
     chars: NDArray[np.int64]
     parts: NDArray[np.int64]
     cost: float
+    highest: float
 
 
 def find_ground(
@@ -136,19 +139,28 @@ def find_ground(
     such gaps don't make up for its cost. Both stay so when the penalty grows, as values only fall. A few rows in a
     hundred are left, so that the bisection of the penalty takes next to no time.
 
+    Parameters
+    ----------
+    relevance, chars, starts
+        As in `price_chunks` and `choose_runs`.
+    penalty : float
+        Least penalty per 100 characters.
+    cost : float
+        Cost of one run.
+
     Examples
     --------
     >>> ground = find_ground(np.array([0.9, 0.0, 0.0, 0.3, 0.9]), np.full(5, 100), np.zeros(5, int), 0.2, 0.3)
     >>> ground.rows.tolist(), ground.parts.tolist()
     ([0, 3, 4], [0, 1, 1])
     """
-    values = price_chunks(relevance, chars, penalty)
+    values, highest = price_chunks(relevance, chars, penalty), float(relevance.max(initial=-np.inf))
     bounds = _group_signs(values, starts)
     sums = np.add.reduceat(values, bounds) if len(values) else values
     tops = np.flatnonzero(sums > 0)
     if not len(tops):
         nothing = np.zeros(0, np.int64)
-        return Ground(nothing, relevance[:0], chars[:0], nothing, cost)
+        return Ground(nothing, relevance[:0], chars[:0], nothing, cost, highest)
     # Between two neighbours of one stretch that are above 0 lies one group that is not.
     is_cut = (starts[bounds[tops[1:]]] != starts[bounds[tops[:-1]]]) | (-sums[tops[1:] - 1] > cost)
     firsts = np.flatnonzero(np.concatenate(([True], is_cut)))
@@ -159,13 +171,13 @@ def find_ground(
     lengths = end - begin
     parts = np.repeat(np.arange(len(begin)), lengths)
     rows = np.arange(len(parts)) + np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
-    return Ground(rows, relevance[rows], chars[rows], parts, cost)
+    return Ground(rows, relevance[rows], chars[rows], parts, cost, highest)
 
 
 def narrow_ground(ground: Ground, penalty: float) -> Ground:
     """Leave out what no run holds at a greater penalty."""
     inner = find_ground(ground.relevance, ground.chars, ground.parts, penalty, ground.cost)
-    return Ground(ground.rows[inner.rows], inner.relevance, inner.chars, inner.parts, inner.cost)
+    return Ground(ground.rows[inner.rows], inner.relevance, inner.chars, inner.parts, inner.cost, ground.highest)
 
 
 def choose_runs_on(ground: Ground, penalty: float) -> list[Run]:
@@ -206,7 +218,7 @@ def fit_runs(
     """
     if count_chars(runs, sums) <= max_chars:
         return runs, penalty
-    low, high = penalty, float(ground.relevance.max())
+    low, high = penalty, ground.highest
     best_chars, best_penalty = 0, high
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
