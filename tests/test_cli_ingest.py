@@ -730,14 +730,14 @@ def test_a_query_is_answered_while_another_process_writes(indexed: Path, rse: Ru
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """More files than one batch takes, quick to encode as they are alike, then one that takes seconds."""
+    """More files than one batch takes, quick to encode as they are alike, then one that takes several seconds."""
     for number in range(512):
         (tmp_path / f"a{number:03}.md").write_text(
             "# Note\n\nThis short note is the same in every file of the folder.\n"
         )
     lines = [
         f"Line {number} of the long file tells of {number * 7919 % 997} geese that fly south.\n"
-        for number in range(900)
+        for number in range(2_500)
     ]
     (tmp_path / "z.txt").write_text("".join(lines))
     return tmp_path
@@ -772,7 +772,8 @@ def test_an_interrupted_ingest_keeps_finished_batches_and_the_next_goes_on(
     process = start_rse("ingest", "--verbose", cwd=large)
 
     def has_first_batch() -> bool:
-        return bool(rse("status", "--json", cwd=large).json["files"])
+        # Sooner than `status`, while which the last batch may end as well.
+        return bool(json.loads((large / ".rse" / "manifest.json").read_text())["statistics"])
 
     assert stop_in_last_batch(process, number, has_first_batch) == (code, b"", message)
     status = rse("status", "--json", cwd=large).json
