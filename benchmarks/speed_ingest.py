@@ -24,17 +24,17 @@ def measure_whole(data: Path, work: Path) -> str:
     """Return the report on chunking-en; the store stays for other parts."""
     docs, store, environ = data / "chunking-en" / "docs", work / "en", make_environ(work / "none")
     command = [find_rse(), "ingest", ".", "--store", str(store), "--json"]
-    runs, per_chunk, products = [], [], []
+    runs, per_chunk, floors = [], [], []
     for _ in range(N_ROUNDS):
         shutil.rmtree(store, ignore_errors=True)
         runs.append(run_checked(command, docs, environ, watch=True))
         # Right after it, as the machine may be another half an hour later.
         found = speed_encoding.run_comparison(docs, 1, environ)
         per_chunk += [seconds / speed_encoding.N_CHUNKS for seconds in found["sentence-transformers cpu of all"]]
-        products += [seconds / speed_encoding.N_CHUNKS for seconds in found["products cpu"]]
+        floors += [seconds / speed_encoding.N_CHUNKS for seconds in found["floor cpu"]]
     n_chunks = json.loads(runs[0].stdout)["stats"]["encoded"]
     shares = [run.cpu / (one * n_chunks) for run, one in zip(runs, per_chunk, strict=True)]
-    floor = median_ratio(products, per_chunk)
+    floor = median_ratio(floors, per_chunk)
     return "\n".join(
         [
             f"`rse ingest` of {n_chunks:,} distinct chunks (reading, encoding, writing and search indexes) and the "
@@ -46,7 +46,7 @@ def measure_whole(data: Path, work: Path) -> str:
             f"- sentence-transformers: {describe_spread([one * 1000 for one in per_chunk])} CPU ms a chunk, so "
             f"{statistics.median(per_chunk) * n_chunks:.1f} s for all",
             f"- whole ingest, share of those CPU seconds: {mark_most(statistics.median(shares), MOST_SHARE, 2)}, of "
-            f"{describe_spread(shares)}; matrix products alone, which no encoder on numpy's BLAS can do without: "
+            f"{describe_spread(shares)}; what no encoder in numpy can do without: "
             f"{floor:.2f}",
         ]
     )
