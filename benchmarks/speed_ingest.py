@@ -46,8 +46,7 @@ def measure_whole(data: Path, work: Path) -> str:
             f"- sentence-transformers: {describe_spread([one * 1000 for one in per_chunk])} CPU ms a chunk, so "
             f"{statistics.median(per_chunk) * n_chunks:.1f} s for all",
             f"- whole ingest, share of those CPU seconds: {mark_most(statistics.median(shares), MOST_SHARE, 2)}, of "
-            f"{describe_spread(shares)}; what no encoder in numpy can do without: "
-            f"{floor:.2f}",
+            f"{describe_spread(shares)}; what no encoder in numpy can do without: {floor:.2f}",
         ]
     )
 

@@ -712,13 +712,13 @@ def test_an_ingest_waits_for_another_one_and_goes_on(
     with (indexed / ".rse" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         process = start_rse("ingest", cwd=indexed)
-        time.sleep(0.8)
+        assert process.stderr is not None
+        said = process.stderr.readline().decode()
         assert process.poll() is None
     out, err = process.communicate(timeout=300)
 
-    # On a slow machine it says after a second what it waits for.
-    assert process.returncode == 0
-    assert all(line.startswith(b"rse: waiting for ") for line in err.splitlines())
+    assert said == f"rse: waiting for process unknown, which is writing to the store {indexed}/.rse\n"
+    assert (process.returncode, err) == (0, b"")
     assert out.decode() == "new 1 · changed 0 · unchanged 3 · removed 0 · skipped 0\n"
 
 
